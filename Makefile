@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without bytecode, each of the many processes would compile the packages again: half a second for boto3 alone.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check check-js conformance mosquitto clocks browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
+.PHONY: run test check check-js conformance clients clients-smoke mosquitto clocks browser screenshots rie sam package container wheel stress deploy-local bench bench-smoke setup generate clean
 
 setup:
 	@$(PYTHON) infra/prepare.py
@@ -32,6 +32,14 @@ check-js: setup
 # The public MCP conformance suite and Inspector, from npm, against the MCP endpoint.
 conformance: setup
 	@$(BIN)/python -m tests.suites.conformance
+
+# Real MCP clients with a model that plays a plan; writes the tables of docs/clients.md.
+clients: setup
+	@$(BIN)/python -m tests.suites.clients
+
+# The clients that need less than two minutes.
+clients-smoke: setup
+	@$(BIN)/python -m tests.suites.clients --smoke
 
 # Each function under Lambda's own runtime and its emulator, with its own layers, on the local stores.
 rie: setup

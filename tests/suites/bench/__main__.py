@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.suites.bench.peer_packages import installed
+from tests.helpers.suite_packages import SHARE, python_packages
 from tests.suites.bench.size import SMOKE, VARIABLE
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def main() -> int:
     if os.environ.get(WORKER):
         measure(options.names[0])
         return 0
-    path = str(installed())
+    path = str(python_packages(Path(__file__).with_name("requirements.lock"), SHARE / "peers"))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH")]))
     started = time.perf_counter()
     # Small sizes measure nothing, so two benchmarks may share the machine.

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
-from infra.prepare import install, npm
+from tests.helpers.suite_packages import SHARE, npm_packages, python_packages
 
 HERE: Final = Path(__file__).parent
-TARGET: Final = Path(sys.prefix) / "share" / "browser"
+TARGET: Final = SHARE / "browser"
 PACKAGES: Final = TARGET / "packages"
 AXE: Final = TARGET / "node_modules" / "axe-core" / "axe.min.js"
 _UNPACKED: Final = TARGET / "chromium"
-_LOCKS: Final = ("requirements.lock", "package-lock.json")
 
 
 def fetch() -> None:
     """Fetch what is missing."""
-    wanted = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in _LOCKS)).hexdigest()
-    stamp = TARGET / "installed"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        print("Fetching Playwright and axe-core; this is needed once.", flush=True)
-        shutil.rmtree(TARGET, ignore_errors=True)
-        TARGET.mkdir(parents=True)
-        install("--require-hashes", "--target", str(PACKAGES), "-r", str(HERE / "requirements.lock"))
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, TARGET / name)
-        command = [npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(TARGET)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        stamp.write_text(wanted)
+    npm_packages(HERE, TARGET)
+    python_packages(HERE / "requirements.lock", PACKAGES)
     if chromium() is None:
         print("Fetching Chromium from Debian; this is needed once and takes a minute.", flush=True)
         _fetch_chromium()

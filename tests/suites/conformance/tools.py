@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tests.helpers.suite_packages import SHARE, npm_packages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HERE: Final = Path(__file__).parent
-TOOLS: Final = Path(sys.prefix) / "share" / "conformance"
+TOOLS: Final = SHARE / "conformance"
 NODE: Final = TOOLS / "node_modules" / "node" / "bin" / "node"
 SUITE: Final = TOOLS / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 _INSPECTOR: Final = TOOLS / "node_modules" / "@modelcontextprotocol" / "inspector"
@@ -23,18 +21,7 @@ _INSPECTOR: Final = TOOLS / "node_modules" / "@modelcontextprotocol" / "inspecto
 
 def install() -> None:
     """Fetch the tools, with the Node that they need, unless they are there."""
-    wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
-    stamp = TOOLS / "installed"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    npm = shutil.which("npm", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if npm is None:
-        raise SystemExit("npm is needed to fetch the suite.")
-    TOOLS.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, TOOLS / name)
-    subprocess.run([npm, "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(TOOLS)], check=True)
-    stamp.write_text(wanted)
+    npm_packages(HERE, TOOLS, scripts=True)
 
 
 def inspect(target: Sequence[str], method: str, *arguments: str) -> Any:

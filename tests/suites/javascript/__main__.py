@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 from infra.clients.console.bundle import HERE as CONSOLE
-from infra.prepare import npm
+from tests.helpers.suite_packages import SHARE, node, npm_packages
 from tests.suites.javascript.method_types import method_types
 
 ROOT: Final = Path(__file__).resolve().parents[3]
-TARGET: Final = Path(sys.prefix) / "share" / "console"
-_MODULES: Final = TARGET / "node_modules"
+TARGET: Final = SHARE / "console"
 _TESTS: Final = ROOT / "tests" / "unit" / "clients" / "console"
 _WIDTH: Final = 120
 """Columns of a line, except texts of `strings/`. The formatter leaves templates and comments as they are."""
@@ -24,40 +20,24 @@ _WIDTH: Final = 120
 
 def main() -> int:
     """Run each tool; 0 if all are content."""
-    _fetch(npm())
+    modules = npm_packages(CONSOLE, TARGET)
     (TARGET / "methods.d.ts").write_text(method_types())
-    node = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    assert node, "npm comes with node"
     tests = map(str, sorted(_TESTS.glob("*.test.mjs")))
     commands = (
         [
-            node,
-            str(_MODULES / "@biomejs" / "biome" / "bin" / "biome"),
+            node(),
+            str(modules / "@biomejs" / "biome" / "bin" / "biome"),
             "ci",
             "--colors=off",
             "--error-on-warnings",
             ".",
         ],
-        [node, str(_MODULES / "typescript" / "bin" / "tsc"), "--project", str(ROOT)],
-        [node, "--test", "--test-reporter=dot", "--import", (_TESTS / "setup.mjs").as_uri(), *tests],
+        [node(), str(modules / "typescript" / "bin" / "tsc"), "--project", str(ROOT)],
+        [node(), "--test", "--test-reporter=dot", "--import", (_TESTS / "setup.mjs").as_uri(), *tests],
     )
     wide = _wide_lines()
     print("\n".join(wide), end="\n" if wide else "")
     return int(any([bool(wide), *(subprocess.run(each, check=False, cwd=ROOT).returncode for each in commands)]))
-
-
-def _fetch(npm: str) -> None:
-    wanted = hashlib.sha256((CONSOLE / "package-lock.json").read_bytes()).hexdigest()
-    stamp = TARGET / "installed"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    print("Fetching the tools for JavaScript; this is needed once.", flush=True)
-    TARGET.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(CONSOLE / name, TARGET / name)
-    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(TARGET)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    stamp.write_text(wanted)
 
 
 def _wide_lines() -> list[str]:

@@ -1,0 +1,131 @@
+"""The clients of the suite: their packages, their versions, and the command that makes one do the plan."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.helpers.environment import ORIGINAL_ENVIRONMENT
+from tests.helpers.suite_packages import SHARE, node, npm_packages, python_packages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+HERE: Final = Path(__file__).parent
+_TARGET: Final = SHARE / "clients"
+_PROGRAMS: Final = HERE / "programs"
+_CEILING_SECONDS: Final = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client on the API of one provider."""
+
+    name: str
+    model: str
+    """The API of the provider: chat, responses, anthropic or gemini; empty for a client without a model."""
+    packages: str
+    """The folder of the npm lock, or the name of the Python lock."""
+    versions: tuple[str, ...]
+    """The packages whose versions the table shows."""
+    command: Callable[[Place], list[str]]
+    variables: Callable[[Place], Mapping[str, str]] = lambda _place: {}
+    spoils: Mapping[str, str] = field(default_factory=dict)
+    """By the label of a call: the reason for which the client itself shows its model something else."""
+    is_quick: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return the name and the API."""
+        return f"{self.name}, {self.model}" if self.model else self.name
+
+    def version(self) -> str:
+        """Return the versions that the lock pins."""
+        if (HERE / self.packages).is_dir():
+            packages = json.loads((HERE / self.packages / "package-lock.json").read_text())["packages"]
+            found = [packages[f"node_modules/{name}"]["version"] for name in self.versions]
+        else:
+            lock = (HERE / f"{self.packages}.lock").read_text(encoding="utf-8")
+            found = [re.findall(rf"^{name}==([^ ]+)", lock, re.MULTILINE)[0] for name in self.versions]
+        return ", ".join(f"{name} {version}" for name, version in zip(self.versions, found, strict=True))
+
+    def run(self, kho_url: str, model_url: str, folder: Path, plan: str = "") -> str:
+        """Run the client until it has ended, and return its output."""
+        place = Place(self, folder, kho_url, model_url)
+        home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "NO_PROXY": "127.0.0.1"}
+        variables = (
+            ORIGINAL_ENVIRONMENT | home | {"KHO_URL": kho_url, "MODEL_URL": model_url} | {**self.variables(place)}
+        )
+        done = subprocess.run(
+            self.command(place),
+            input=plan,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_CEILING_SECONDS,
+            cwd=folder,
+            env=variables,
+        )
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A client's working folder, and the addresses that it calls."""
+
+    client: Client
+    folder: Path
+    kho_url: str
+    model_url: str
+
+    def packages(self) -> Path:
+        """Return the folder of the client's packages, fetched if they are missing."""
+        target = _TARGET / self.client.packages
+        source = HERE / self.client.packages
+        return npm_packages(source, target) if source.is_dir() else python_packages(source.with_suffix(".lock"), target)
+
+
+def _script(name: str, *arguments: str) -> Callable[[Place], list[str]]:
+    """Return the command of a program in JavaScript, which finds packages by its own folder."""
+
+    def command(place: Place) -> list[str]:
+        copy = shutil.copy(_PROGRAMS / f"{name}.mjs", place.packages().parent / f"{name}.mjs")
+        return [node(), str(copy), *arguments]
+
+    return command
+
+
+def _python(name: str, *arguments: str) -> Callable[[Place], list[str]]:
+    base = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    return lambda _place: [str(base), str(_PROGRAMS / f"{name}.py"), *arguments]
+
+
+def _its_packages(place: Place) -> dict[str, str]:
+    return {"PYTHONPATH": str(place.packages()), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _ai_sdk(model: str) -> Client:
+    return Client("Vercel AI SDK", model, "typescript", ("ai", "@ai-sdk/mcp"), _script("ai_sdk", model), is_quick=True)
+
+
+def _langgraph(model: str) -> Client:
+    versions = ("langgraph", "langchain-mcp-adapters", "mcp")
+    command = _python("langgraph_agent", model)
+    return Client("LangGraph", model, "langchain", versions, command, _its_packages, is_quick=True)
+
+
+SDK: Final = Client(
+    "TypeScript SDK", "", "typescript", ("@modelcontextprotocol/sdk",), _script("plan_of_sdk"), is_quick=True
+)
+CLIENTS: Final = (
+    SDK,
+    *map(_ai_sdk, ("chat", "responses", "anthropic", "gemini")),
+    *map(_langgraph, ("chat", "anthropic", "gemini")),
+)

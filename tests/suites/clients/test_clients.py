@@ -1,0 +1,78 @@
+"""Each client does the plan against `kho serve`, and its model is shown what Kho has answered."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import pytest
+
+from infra.local.iot.simulator.fleet import Fleet
+from shared.rpc.mcp_catalog import mcp_catalog
+from tests.helpers.kho_server import KhoServer
+from tests.helpers.wait import until
+from tests.suites.clients.clients import CLIENTS, SDK
+from tests.suites.clients.model_apis import find_tool, planned_model
+from tests.suites.clients.plan import LAMP, OFFLINE, planned
+from tests.suites.clients.schema_rules import Tool, problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from tests.suites.clients.clients import Client
+    from tests.suites.clients.plan import Call
+
+_PROVIDERS: Final = ("openai", "anthropic", "gemini")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KhoServer]:
+    """Serve, with a device that is connected and one that was."""
+    data = tmp_path_factory.mktemp("clients") / "data"
+    with KhoServer(data) as server, Fleet("127.0.0.1", server.mqtt_port, [LAMP]) as fleet:
+        with Fleet("127.0.0.1", server.mqtt_port, [OFFLINE]) as gone:
+            for each in (fleet, gone):
+                each.start()
+                server.call("device-server/tools/list", device_id=each.devices[0].device_id)
+        until(lambda: not server.call("device-server/devices/get", device_id=OFFLINE)["connected"])
+        yield server
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.title)
+def test_client_does_the_plan(
+    client: Client, server: KhoServer, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """A client lists all tools, its provider takes them, its calls succeed, and failures say what to do."""
+    plan = planned(uuid4().hex[:8])
+    tools, results, refused = _outcome(client, plan, f"{server.address}/mcp", tmp_path)
+    shown = {call.label: text for call, text in zip(plan, results, strict=False)}
+    record_property("client", client.title)
+    record_property("shown", shown)
+    record_property("tools", len(tools))
+    names = [tool.name for tool in mcp_catalog().tools]
+    assert [name for name in names if find_tool(tools, name) is None] == []
+    assert refused == []
+    assert len(results) == len(plan), f"after {plan[len(results) - 1].label}: {results[-1:]}"
+    missing = {call.label: shown[call.label] for call in plan if not is_shown(call, shown[call.label])}
+    assert {label: text[:600] for label, text in missing.items() if label not in client.spoils} == {}
+    assert missing.keys() == client.spoils.keys(), "the client no longer spoils these"
+
+
+def is_shown(call: Call, text: str) -> bool:
+    """Return True if a result's text has the planned words, and tells of a failure if the call has failed alone."""
+    tells_of_failure = "error" in text.lower() or "fail" in text.lower()
+    return all(word in text for word in call.words) and (call.fails or not tells_of_failure)
+
+
+def _outcome(client: Client, plan: Sequence[Call], url: str, folder: Path) -> tuple[list[Tool], list[str], list[str]]:
+    """Return the tools, the texts of results, and the reasons for which a provider refuses."""
+    if client is not SDK:
+        with planned_model(plan) as model:
+            client.run(url, model.address, folder)
+            return model.tools, model.results, model.problems
+    calls = [{"name": call.tool, "arguments": call.arguments} for call in plan]
+    answer = json.loads(client.run(url, "", folder, json.dumps(calls)))
+    tools = [Tool(each["name"], each["inputSchema"], each["description"]) for each in answer["tools"]]
+    return tools, answer["results"], [f"{name}: {each}" for name in _PROVIDERS for each in problems(name, tools)]
