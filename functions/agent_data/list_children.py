@@ -1,6 +1,6 @@
 """agent-data/list_children: the children of a document, in order."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -25,6 +25,10 @@ class ListChildren(PageParams):
     from_child: Annotated[DocumentId | None, Field(description="Begin with this child.")] = None
     backwards: Annotated[bool, Field(description="List in reverse order.")] = False
     has_children: Annotated[bool, Field(description="Include `has_children` in each entry.")] = False
+
+    def listing(self, method: str) -> tuple[str, dict[str, Any]]:
+        """Leave out what is no filter: the first child, and a field of the entries."""
+        return method, self.model_dump(include={"parent_id", "deleted", "backwards"})
 
 
 @lambda_function(table("Documents", "BatchGetItem", "GetItem", "Query"))

@@ -22,7 +22,7 @@ class WriteParams(Params):
             action=action,
             caller=caller,
             correlation_id=current_correlation_id(),
-            payload_hash=hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest(),
+            payload_hash=hashlib.sha256(json.dumps([action, payload], sort_keys=True).encode()).hexdigest(),
             request_id=self.request_id,
         )
 

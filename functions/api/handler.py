@@ -6,12 +6,14 @@ The handler takes the gateway's event of `POST /{server}/{method}` and the `Func
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from api.authentication import caller_from_authorizer, caller_from_headers
 from api.http_events import HttpRequest, HttpResponse, respond
 from shared.platform.config import config
+from shared.rpc import cursor as cursors
 from shared.rpc.caller import Caller
 from shared.rpc.errors import KhoError, TooLarge
 from shared.rpc.invocation import MAX_EVENT_BYTES, FunctionAnswer, FunctionCall
@@ -68,7 +70,20 @@ class Handler(Generic[P, R]):
             )  # loads the client of the store, which open mode may not need
 
             rate_limits().require_capacity(caller, self.method.role)
-        return self.method.run(params, caller)
+        if "cursor" not in type(params).model_fields:
+            return self.method.run(params, caller)
+        return self._run_list(params, caller)
+
+    def _run_list(self, params: P, caller: Caller) -> R:
+        """Run a method of a list, whose cursors are bound to the list, its filters and the caller's tenant."""
+        scope = (*params.listing(self.method.name), caller.tenant_id)
+        if (cursor := getattr(params, "cursor", None)) is not None:
+            params = params.model_copy(update={"cursor": cursors.unbind(cursor, *scope)})
+        result: Any = self.method.run(params, caller)
+        member = "nextCursor" if hasattr(result, "nextCursor") else "next_cursor"
+        if (following := getattr(result, member, None)) is not None:
+            result = replace(result, **{member: cursors.bind(following, *scope)})
+        return cast("R", result)
 
 
 def method(  # noqa: PLR0913 - each is a fact of the method

@@ -76,8 +76,8 @@ class HttpRequest:
         id_ = body.get("request_id") if isinstance(body, dict) else None
         return id_ if isinstance(id_, str) and len(id_) <= _MAX_ECHOED and is_encodable(id_) else None
 
-    def json(self, caller: Caller) -> Any:
-        """Return the parsed body. Refuse other types than JSON, and large bodies of anonymous callers.
+    def json(self, caller: Caller, *other_types: str) -> Any:
+        """Return the parsed body. Refuse types that are neither JSON nor named, and large bodies of anonymous callers.
 
         Without a body there are no parameters: generic clients omit both the body and its type. A browser names the
         page's origin with every POST, so a page of another site cannot call a method this way.
@@ -86,7 +86,7 @@ class HttpRequest:
             return {}
         if caller == ANONYMOUS:
             self.require_small_body()
-        self._require_json()
+        self._require_json(*other_types)
         return self._parsed
 
     def require_small_body(self) -> None:
@@ -107,10 +107,10 @@ class HttpRequest:
     def _parsed(self) -> Any:
         return parse(self.body)
 
-    def _require_json(self) -> None:
+    def _require_json(self, *other_types: str) -> None:
         """Refuse other content types than JSON: browsers send those across sites without a preflight request."""
         content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if content_type != _JSON:
+        if content_type not in (_JSON, *other_types):
             raise InvalidRequest(
                 f"Content-Type must be {_JSON}.",
                 details=[{"field": "Content-Type", "message": f"must be {_JSON}"}],

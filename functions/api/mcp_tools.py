@@ -8,9 +8,9 @@ from api.http_events import MAX_ANSWER_BYTES, event_bytes
 from api.mcp_errors import tool_failure, unknown_name, with_tool_names
 from api.mcp_transport import McpRequestContext
 from shared.rpc.catalogue import MethodEntry, catalogue
-from shared.rpc.errors import FieldProblem, InvalidParams, KhoError
+from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, ParseError
 from shared.rpc.mcp_catalog import McpToolEntry
-from shared.rpc.strict_json import compact
+from shared.rpc.strict_json import compact, parse
 
 _ENVELOPE_BYTES: Final = 4096
 _SURELY_SMALL: Final = 256 * 1024
@@ -54,12 +54,27 @@ def _run(
     params = {"name": tool.name, "arguments": arguments} if tool.by_name else _with_defaults(tool, arguments)
     answer = context.invoke(entry, params, to_read=True)
     result: dict[str, Any] = answer["result"]
-    if tool.by_name or tool.returns_content:
+    if tool.returns_content:
+        return with_structured_value(result)
+    if tool.by_name:
         return result
     text = answer["text"] if "text" in answer else compact(result)
     if len(text) > _SURELY_SMALL and not _fit_together(result, text):
         text = _ONLY_STRUCTURED
     return {"content": [{"type": "text", "text": text}], "structuredContent": result}
+
+
+def with_structured_value(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a device's result, of which a JSON value that is no object is structured content too.
+
+    Some clients copy such a value there themselves, and then refuse it.
+    """
+    first: dict[str, Any] = next(iter(result["content"]), {})
+    try:
+        value = parse(first["text"].encode()) if first.get("type") == "text" else {}
+    except ParseError:
+        return result
+    return result if isinstance(value, dict) else result | {"structuredContent": {"result": value}}
 
 
 def _with_defaults(tool: McpToolEntry, arguments: dict[str, Any]) -> dict[str, Any]:

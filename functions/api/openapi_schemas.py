@@ -4,7 +4,8 @@ from collections.abc import Collection
 from typing import Any, Final
 
 _TEXT: Final = {"type": "string"}
-_ID: Final = {"type": ["string", "number", "null"]}
+_INTEGER: Final = {"type": "integer"}
+_OBJECT: Final = {"type": "object"}
 
 
 def json_response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -50,13 +51,15 @@ def _array(items: dict[str, Any]) -> dict[str, Any]:
 
 
 _JSONRPC: Final = {"jsonrpc": {"const": "2.0"}}
-_PARAMS: Final = {"type": ["object", "array"]}
+_ID: Final = {"anyOf": [_TEXT, {"type": "number"}, {"type": "null"}]}
+_PARAMS: Final = {"anyOf": [_OBJECT, _array({})]}
+_DETAILS: Final = {"anyOf": [_OBJECT, _array(_object({"field": _TEXT, "message": _TEXT}))]}
 _CAPABILITIES: Final = _object({name: _array({"type": "object"}) for name in ("tools", "resources", "prompts")})
-_ERROR: Final = dict.fromkeys(("code", "message", "guidance"), _TEXT) | {"details": {"type": ["object", "array"]}}
+_ERROR: Final = dict.fromkeys(("code", "message", "guidance"), _TEXT) | {"details": _DETAILS}
 
 SCHEMAS: Final = {
-    "Message": _object(
-        _JSONRPC | {"id": {"type": ["string", "integer"]}, "method": _TEXT, "params": {"type": "object"}},
+    "McpMessage": _object(
+        _JSONRPC | {"id": {"anyOf": [_TEXT, _INTEGER]}, "method": _TEXT, "params": {"type": "object"}},
         optional=("id", "params"),
     ),
     "GatewayFailure": _object({"message": _TEXT}),
@@ -76,9 +79,9 @@ SCHEMAS: Final = {
         }
     ),
     "ActionFailure": _object({"error": _closed(_ERROR), "request_id": _TEXT}, optional=("request_id",)),
-    "Refusal": {"anyOf": [reference("Response"), _array(reference("Response"))]},
-    "Request": _object(_JSONRPC | {"method": _TEXT, "params": _PARAMS, "id": _ID}, optional=("params", "id")),
-    "Response": _object(
+    "Refusal": {"anyOf": [reference("JsonRpcResponse"), _array(reference("JsonRpcResponse"))]},
+    "JsonRpcRequest": _object(_JSONRPC | {"method": _TEXT, "params": _PARAMS, "id": _ID}, optional=("params", "id")),
+    "JsonRpcResponse": _object(
         _JSONRPC
         | {
             "result": {},
@@ -91,7 +94,7 @@ SCHEMAS: Final = {
 }
 
 _MCP_ANSWER: Final = _object(_JSONRPC)
-_MCP_MESSAGE: Final = {"required": True, "content": json_content(reference("Message"))}
+_MCP_MESSAGE: Final = {"required": True, "content": json_content(reference("McpMessage"))}
 _MCP_RESPONSES: Final = {
     "200": json_response("The answer; a stream of events if there are notifications before it.", _MCP_ANSWER),
     "202": {"description": "Notifications have no answer."},
@@ -131,7 +134,6 @@ def _board(operation: str, summary: str, responses: dict[str, Any]) -> dict[str,
     return {"post": described | {"responses": responses | failures}}
 
 
-_INTEGER: Final = {"type": "integer"}
 _CHECK_IN: Final = _object(
     {
         "server_time": _closed({"timestamp": _INTEGER, "timezone_offset": _INTEGER}),

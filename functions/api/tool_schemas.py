@@ -2,7 +2,8 @@
 
 A client sends every definition to its model in every session. Types, limits, enumerations, defaults and descriptions
 remain, and examples of what has no description or is not a string. Titles go, and null, which means "omitted" for every
-optional parameter. A least length of 1 goes too, if a pattern refuses the empty text.
+optional parameter. A least length of 1 goes too, if a pattern refuses the empty text, and "not", which providers refuse
+in strict schemas.
 """
 
 import re
@@ -24,7 +25,7 @@ def tool_schema(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, A
 
 def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
     alternatives = [_shortened(each) for each in schema.get("anyOf", ()) if each != _NULL]
-    outside = {name: value for name, value in schema.items() if name not in ("anyOf", "title")}
+    outside = {name: value for name, value in schema.items() if name not in ("anyOf", "not", "title")}
     if len(alternatives) == 1:
         outside = alternatives[0] | outside
     elif alternatives:

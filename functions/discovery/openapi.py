@@ -5,23 +5,33 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from api import error_formats
-from api.deployment import lambda_function
+from api.deployment import PUBLIC_URL, lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response, reference
 from endpoints import actions
 from oauth.schemas import OAUTH_PATHS
+from shared.platform.config import config
 from shared.platform.version import VERSION
 from shared.rpc import errors
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
 
+_TAGS: Final = {
+    "actions": "agent-data's envelope.",
+    "jsonrpc": "Every method over JSON-RPC 2.0.",
+    "mcp": "Every tool, resource and prompt over the Model Context Protocol.",
+    "oauth": "OAuth 2.1 for clients that cannot hold a key.",
+    "devices": "What the firmware of boards calls.",
+    "information": "Health, servers, metadata and this document.",
+}
+"""The subjects of operations that are no methods; those of methods are their servers."""
 _DECLARED: Final = (errors.UnknownMethod, errors.MethodNotAllowed, errors.NotFound, errors.Conflict, errors.ToolFailed)
 """Kinds that only methods with them in `errors` raise. Any call can raise the others."""
 _GATEWAY_STATUSES: Final = frozenset({401, 403, 413, 429, 500, 503})
 """The statuses with which API Gateway itself may answer: no credentials, over 10 MB, throttled, no function."""
 
 
-@lambda_function(routes=("GET /openapi.json",))
+@lambda_function(PUBLIC_URL, routes=("GET /openapi.json",))
 @endpoint("discovery/openapi")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer with the OpenAPI document."""
@@ -32,6 +42,8 @@ def handler(_request: HttpRequest) -> HttpResponse:
 def document() -> dict[str, Any]:
     """Return the description of every HTTP endpoint in OpenAPI 3.1."""
     methods = {f"/{entry.name}": {"post": _method(entry)} for entry in catalogue().methods.values()}
+    paths = INFO_PATHS | OAUTH_PATHS | {"/jsonrpc": {"post": _jsonrpc()}, "/actions": {"post": _actions()}} | methods
+    servers = [{"name": each.name, "description": each.summary} for each in catalogue().servers.values()]
     return {
         "openapi": "3.1.0",
         "info": {
@@ -39,11 +51,13 @@ def document() -> dict[str, Any]:
             "version": VERSION,
             "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
         },
+        "servers": [{"url": config().public_url or "/"}],
         "security": [{"key": []}, {}],
-        "paths": INFO_PATHS
-        | OAUTH_PATHS
-        | {"/jsonrpc": {"post": _jsonrpc()}, "/actions": {"post": _actions()}}
-        | methods,
+        "tags": servers + [{"name": name, "description": description} for name, description in _TAGS.items()],
+        "paths": {
+            path: {verb: _described(path, operation) for verb, operation in item.items()}
+            for path, item in paths.items()
+        },
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "schemas": SCHEMAS,
@@ -51,12 +65,19 @@ def document() -> dict[str, Any]:
     }
 
 
+def _described(path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the operation with a tag and a description."""
+    first = path.split("/")[1]
+    tag = "devices" if first in ("ota", "vision", "firmware") else first if first in _TAGS else "information"
+    return {"tags": [tag], "description": operation["summary"]} | operation
+
+
 def _method(entry: MethodEntry) -> dict[str, Any]:
     return {
         "operationId": entry.name.replace("/", "_"),
         "tags": [entry.server],
         "summary": entry.summary,
-        "requestBody": {"required": True, "content": json_content(entry.params)},
+        "requestBody": {"required": bool(entry.params.get("required")), "content": json_content(entry.params)},
         "responses": {"200": json_response("The result.", entry.result)}
         | _failures(entry.errors, error_formats.dialect_of(entry.server).schema),
         **({"security": []} if entry.anonymous else {}),
@@ -88,7 +109,7 @@ def _envelope(entry: MethodEntry) -> dict[str, Any]:
 
 
 def _jsonrpc() -> dict[str, Any]:
-    request, response = reference("Request"), reference("Response")
+    request, response = reference("JsonRpcRequest"), reference("JsonRpcResponse")
     return {
         "operationId": "jsonrpc",
         "summary": "JSON-RPC 2.0: single, batch and notifications; `method` is `{server}/{method}`.",

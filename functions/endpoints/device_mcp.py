@@ -9,6 +9,7 @@ from mcp_types import CallToolRequestParams, PaginatedRequestParams
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.mcp_errors import protocol_error, tool_failure
 from api.mcp_server import RequestHandler, build_server, request_context
+from api.mcp_tools import with_structured_value
 from api.mcp_transport import McpRequestContext, McpTransport
 from endpoints.mcp import handle_message
 from shared.rpc.catalogue import catalogue
@@ -86,7 +87,7 @@ def _call_tool(params: CallToolRequestParams, context: McpRequestContext, _revis
     """Call the device's tool; its failure is a result in every revision."""
     call = {"name": params.name, "arguments": params.arguments or {}}
     try:
-        return _invoke_method(CALL, _call_defaults() | call, context)
+        return with_structured_value(_invoke_method(CALL, _call_defaults() | call, context))
     except KhoError as error:
         return tool_failure(error, SERVER)
 

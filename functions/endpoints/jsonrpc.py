@@ -9,10 +9,11 @@ from http import HTTPStatus
 from typing import Any, Final, Self
 
 from api.authentication import caller_from_headers, require_authenticated
-from api.deployment import CREDENTIALS, lambda_function
+from api.deployment import CREDENTIALS, lambda_function, variables
 from api.error_formats import DIALECT, dialect_of
 from api.http_events import MAX_ANSWER_BYTES, HttpRequest, HttpResponse, endpoint, event_bytes
 from api.jsonrpc_requests import MAX_BATCH, MAX_ID_CHARACTERS, echoed_id, is_id, principal_problem
+from shared.platform.config import config
 from shared.rpc.caller import ANONYMOUS, Caller
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, ParseError, TooLarge, UnknownMethod
@@ -41,13 +42,20 @@ class _RequestObject:
         return cls(item.get("id", _NOTIFICATION), item["method"], item.get("params", {}))
 
 
-@lambda_function(CREDENTIALS, memory=1024, timeout=28, invokes=("*",), routes=("POST /jsonrpc",))
+@lambda_function(
+    CREDENTIALS,
+    variables("KHO_ANSWER_WITHOUT_ID"),
+    memory=1024,
+    timeout=28,
+    invokes=("*",),
+    routes=("POST /jsonrpc",),
+)
 @endpoint("endpoints/jsonrpc", server="jsonrpc")
 def handler(request: HttpRequest) -> HttpResponse:
     """Answer one JSON-RPC request or a batch of them."""
     caller = caller_from_headers(request)
     try:
-        body = request.json(caller)
+        body = request.json(caller, "application/json-rpc")
     except TooLarge as error:
         return HttpResponse(HTTPStatus.OK, compact(DIALECT.jsonrpc_response(None, error)))
     except (ParseError, InvalidRequest) as error:
@@ -60,6 +68,8 @@ def handler(request: HttpRequest) -> HttpResponse:
     budget = _ResponseBudget()
     answer = partial(_answer, caller=caller, correlation_id=request.correlation_id, budget=budget)
     if not isinstance(body, list):
+        if isinstance(body, dict) and config().answer_without_id:
+            body = {"id": None} | body
         single = answer(body)
         return HttpResponse(HTTPStatus.NO_CONTENT) if single is None else HttpResponse(HTTPStatus.OK, single)
     with ThreadPoolExecutor(max_workers=len(body)) as pool:
@@ -115,8 +125,8 @@ def _answer(item: Any, *, caller: Caller, correlation_id: str, budget: _Response
     except KhoError as error:
         if request.id is _NOTIFICATION:
             return None
-        known = catalogue().methods.get(request.method)
-        return compact(dialect_of(known.server if known else "").jsonrpc_response(request.id, error))
+        entry = catalogue().methods.get(request.method)
+        return compact(dialect_of(entry.server if entry else "").jsonrpc_response(request.id, error))
 
 
 def _invoke_raw(request: _RequestObject, caller: Caller, correlation_id: str) -> bytes:

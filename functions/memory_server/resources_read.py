@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -29,6 +29,10 @@ class ReadConversationResource(Params):
     uri: Annotated[Uri, Field(examples=["memory://conversation/chat_xxx"])]
     limit: Limit | None = None
     cursor: Cursor | None = None
+
+    def listing(self, _method: str) -> tuple[str, dict[str, Any]]:
+        """Return the list of the conversation's messages, which `get_all_messages` continues."""
+        return "memory-server/memory/get_all_messages", {"conversation_id": _conversation_id(self.uri)}
 
 
 @lambda_function(table("Memory", "GetItem", "Query"))

@@ -31,7 +31,7 @@ from shared.rpc.errors import NotAllowed, NotSignedIn
 @lambda_function(
     OAUTH,
     PROXY_SECRET,
-    variables("KHO_OIDC_CLIENT_ID", "KHO_OIDC_ISSUER"),
+    variables("KHO_OIDC_CLIENT_ID", "KHO_OIDC_ISSUER", "KHO_CLIENT_METADATA_DOCUMENTS"),
     table("Access", "GetItem", "PutItem", "UpdateItem", "DeleteItem"),
     table("Limits", "UpdateItem"),
     timeout=20,
@@ -51,7 +51,10 @@ def _show(request: HttpRequest) -> HttpResponse:
     """Store a client's request and show it. Nothing leads to a redirect URI that the client has not registered."""
     admit_stranger(request, "sign-in pages")
     query = query_of(request)
-    client = _clients().find(query.get("client_id", ""))
+    client_id = query.get("client_id", "")
+    if client_id.startswith("https://") and not config().client_metadata_documents:
+        raise OAuthError("invalid_request", "This server fetches no metadata of clients: the client must register.")
+    client = _clients().find(client_id)
     if client is None:
         raise OAuthError("invalid_request", "There is no client with this client_id. It must register again.")
     redirect_uri = client.require_redirect_uri(query.get("redirect_uri"))

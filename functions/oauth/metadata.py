@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from api.deployment import PUBLIC_URL, lambda_function
+from api.deployment import PUBLIC_URL, lambda_function, variables
 from api.http_events import HttpRequest, HttpResponse, endpoint
 from oauth.http import require_oauth
 from shared.access.oauth.client_metadata import AUTH_METHODS, GRANT_TYPES
@@ -11,7 +11,12 @@ from shared.rpc.caller import ROLES
 from shared.rpc.strict_json import compact
 
 
-@lambda_function(PUBLIC_URL, timeout=10, routes=("GET /.well-known/oauth-authorization-server",))
+@lambda_function(
+    PUBLIC_URL,
+    variables("KHO_CLIENT_METADATA_DOCUMENTS"),
+    timeout=10,
+    routes=("GET /.well-known/oauth-authorization-server",),
+)
 @endpoint("oauth/metadata")
 def handler(_request: HttpRequest) -> HttpResponse:
     """Answer with the metadata, whose addresses come from the settings alone."""
@@ -30,7 +35,7 @@ def handler(_request: HttpRequest) -> HttpResponse:
         "token_endpoint_auth_methods_supported": AUTH_METHODS,
         "revocation_endpoint_auth_methods_supported": AUTH_METHODS,
         "code_challenge_methods_supported": ["S256"],
-        "client_id_metadata_document_supported": True,
+        "client_id_metadata_document_supported": config().client_metadata_documents,
         "authorization_response_iss_parameter_supported": True,
         "ui_locales_supported": ["en", "vi"],
     }

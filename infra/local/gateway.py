@@ -215,7 +215,9 @@ class Gateway:
             if route.method == method:
                 return route, match.groupdict()
         if matches:
-            raise MethodNotAllowed(*sorted({route.method for route, _ in matches}))
+            methods = {route.method for route, _ in matches}
+            # GET and DELETE of an MCP endpoint exist to be refused.
+            raise MethodNotAllowed(*(["POST"] if "DELETE" in methods else sorted(methods)))
         raise self._unknown(path)
 
     def _unknown(self, path: str) -> UnknownMethod:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import secrets
+import unicodedata
 import zlib
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from shared.devices.sessions import DeviceSession
 
 _MAX_NAME: Final = 200
-_MAX_ALIAS: Final = 64
+_MAX_ALIAS: Final = 40
 _PART_BYTES: Final = 350_000
 _MAX_PARTS: Final = 10
 _STORED_FIELDS: Final = ("tools", "complete", "problem", "with_user_tools", "read_at", "handshake")
 _INVALID_ALIAS_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LETTER: Final = re.compile(r"[A-Z ]+ (?:LETTER|SYLLABLE) (?:SMALL )?([A-Z]+)")
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,11 @@ class ToolCatalogue:
 
 
 def aliases(names: Iterable[str]) -> dict[str, str]:
-    """Return a unique alias of at most 64 letters, digits, '_' and '-' for each name, independent of their order."""
-    plain = {name: _INVALID_ALIAS_CHARACTERS.sub("_", name)[:_MAX_ALIAS] for name in names}
+    """Return a unique alias for each name, independent of their order.
+
+    Models' interfaces take at most 40 ASCII letters, digits, '_' and '-' beside their own prefixes, a letter first.
+    """
+    plain = {name: _plain_alias(name) for name in names}
     frequencies: dict[str, int] = {}
     for alias in plain.values():
         frequencies[alias] = frequencies.get(alias, 0) + 1
@@ -88,6 +93,23 @@ def aliases(names: Iterable[str]) -> dict[str, str]:
         name: alias if frequencies[alias] == 1 or alias == name else _disambiguate(name, alias)
         for name, alias in plain.items()
     }
+
+
+def _plain_alias(name: str) -> str:
+    alias = _INVALID_ALIAS_CHARACTERS.sub("_", "".join(map(_transliterate, name[:_MAX_NAME])))
+    return (alias if alias[:1].isalpha() else f"tool_{alias.lstrip('_-')}")[:_MAX_ALIAS]
+
+
+def _transliterate(character: str) -> str:
+    """Return a character in ASCII: without accents, or by the letter's name, or an ideograph by its code."""
+    if character.isascii():
+        return character
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    if plain or not character.isalpha():
+        return plain
+    name = unicodedata.name(character, "")
+    letter = _LETTER.match(name)
+    return letter[1].lower() if letter else f"u{ord(character):x}"
 
 
 def _disambiguate(name: str, alias: str) -> str:

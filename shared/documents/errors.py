@@ -72,7 +72,7 @@ no_revision = ErrorTemplate(
 idempotency_mismatch = ErrorTemplate(
     Conflict,
     "IDEMPOTENCY_MISMATCH",
-    "This request_id was used for another payload.",
+    "This request_id was used for another request.",
     "Use a new request_id for a new request; the same one only to repeat the same request.",
     ("request_id",),
 )

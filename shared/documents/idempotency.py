@@ -30,7 +30,7 @@ _FREE: Final = "attribute_not_exists(pk) OR expires_at <= :now OR claimed_until 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """The identity of a write: its action, caller, payload hash and idempotency key."""
+    """The identity of a write: its action, caller, hash of action and payload, and idempotency key."""
 
     action: str
     caller: Caller
@@ -90,7 +90,7 @@ class IdempotencyStore:
 
     def _key(self, request: WriteRequest) -> Item:
         assert request.request_id is not None
-        return {"pk": keys.request(self._tenant_id, request.request_id), "sk": request.action}
+        return {"pk": keys.request(self._tenant_id, request.request_id), "sk": keys.REQUEST}
 
 
 def _now() -> int:

@@ -9,7 +9,7 @@
     {tenant}#children#{parent}   {order key}#{id}      a child, in the order of siblings
     {tenant}#bin                 {delete_at}#{id}      a document that is deleted, or will be, in the order of the times
     {tenant}#body#{sha256}       part#000              one part of a body that is too large for one item
-    {tenant}#request#{request}   {action}              the idempotency record of a request_id, with its result
+    {tenant}#request#{request}   request               the idempotency record of a request_id, with its result
 
 A write is one transaction over the first four, the child, the bin and the request. The parts of a large body are
 written before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
@@ -22,6 +22,7 @@ from typing import Final
 ROOT: Final = "root"
 DOCUMENT: Final = "document"
 POSITION: Final = "position"
+REQUEST: Final = "request"
 DELETION: Final = "deletion"
 CONTENT: Final = "content#"
 HISTORY: Final = "history#"
@@ -62,7 +63,7 @@ def body(tenant_id: str, digest: str) -> tuple[str, str]:
 
 
 def request(tenant_id: str, request_id: str) -> str:
-    """Return the partition key of a request id's idempotency records, one per action."""
+    """Return the partition key of a request id's idempotency record."""
     return f"{tenant_id}#request#{request_id}"
 
 

@@ -176,6 +176,8 @@ class Config:
     oidc_tenant_claim = _text("KHO_OIDC_TENANT_CLAIM", "tenant_id")
     oidc_roles_claim = _text("KHO_OIDC_ROLES_CLAIM", "roles")
     console_folder = _text("KHO_CONSOLE_FOLDER", "/opt/console", local=True)
+    answer_without_id = _boolean("KHO_ANSWER_WITHOUT_ID", default=False)
+    client_metadata_documents = _boolean("KHO_CLIENT_METADATA_DOCUMENTS", default=True)
     cors_origins = Setting("KHO_CORS_ORIGINS", _origins)
     function_prefix = _text("KHO_FUNCTION_PREFIX")
     keep_recent_messages = _integer("KEEP_RECENT_MESSAGES", 6, at_least=1)

@@ -1,6 +1,7 @@
 """Pagination of lists: the parameters of a page, and opaque cursors."""
 
 import base64
+import hashlib
 import json
 from typing import Annotated, Any, Final
 
@@ -8,10 +9,11 @@ from pydantic import Field
 
 from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.method import WHOLE, Params
-from shared.rpc.strict_json import is_encodable
+from shared.rpc.strict_json import compact, is_encodable
 
 _MAX_SORT_KEY_BYTES: Final = 1024
 _MAX_NUMBER: Final = 2**53
+_SCOPE_DIGITS: Final = 12
 
 Limit = Annotated[int, Field(ge=1, le=1000), WHOLE]
 Cursor = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -27,6 +29,19 @@ class PageParams(Params):
 def encode(*position: str | int) -> str:
     """Encode `position` as a cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+def bind(cursor: str, *scope: Any) -> str:
+    """Bind a cursor to the list that issued it: its method, tenant and filters."""
+    return f"{cursor}.{hashlib.sha256(compact(scope).encode()).hexdigest()[:_SCOPE_DIGITS]}"
+
+
+def unbind(cursor: str, *scope: Any) -> str:
+    """Return a cursor that was bound to this list. Raise InvalidParams if it is another list's."""
+    inner = cursor.rpartition(".")[0]
+    if bind(inner, *scope) != cursor:
+        raise stale()
+    return inner
 
 
 def decode(cursor: str, *types: type) -> list[Any]:
@@ -62,5 +77,5 @@ def require_sort_key(key: str) -> str:
 def stale() -> InvalidParams:
     """Return the error for a cursor that this list never returned, or whose position no longer exists."""
     return InvalidParams(
-        FieldProblem(field="cursor", message="is not a cursor of this list any more; start again without one")
+        FieldProblem(field="cursor", message="is not a cursor of this list, or not any more; start again without one")
     )

@@ -55,6 +55,10 @@ class Params(BaseModel):
             properties[name] = _or_null(properties[name])
         return described
 
+    def listing(self, method: str) -> tuple[str, dict[str, Any]]:
+        """Return the list to which a cursor of `method` belongs: the method that reads it, and its filters."""
+        return method, self.model_dump(mode="json", exclude={"limit", "cursor"})
+
     @classmethod
     def to_error(cls, *problems: FieldProblem) -> InvalidParams:
         """Return the error with these problems."""

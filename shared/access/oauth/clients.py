@@ -146,6 +146,11 @@ class OAuthClients:
         return client
 
 
+_WITHOUT_INTERNET: Final = (
+    "Without Internet, set KHO_CLIENT_METADATA_DOCUMENTS=false on the server: clients then register."
+)
+
+
 class ClientDocuments:
     """Client-id metadata documents, fetched from the addresses that are the clients' ids."""
 
@@ -171,7 +176,8 @@ class ClientDocuments:
         try:
             response = self._fetcher.request("GET", url, headers={"accept": "application/json"})
         except (AddressRefused, AddressFailed) as error:
-            raise OAuthError("invalid_client", f"The address of the client's metadata {error}.") from None
+            advice = f" {_WITHOUT_INTERNET}" if isinstance(error, AddressFailed) else ""
+            raise OAuthError("invalid_client", f"The address of the client's metadata {error}.{advice}") from None
         if response.status != 200:
             raise OAuthError("invalid_client", f"The address of the client's metadata answers {response.status}.")
         try:

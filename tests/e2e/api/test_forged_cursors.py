@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -42,6 +43,14 @@ def test_forged_cursor_is_an_invalid_parameter(owner: ApiClient, method: str) ->
         for forged in FORGED:
             status, body = owner.direct(method, **params | {"cursor": forged})
             assert (status, _fields(body)) == (400, ["cursor"]), (params, forged)
+            # Its digest is not secret: the position is checked too.
+            status, body = owner.direct(method, **params | {"cursor": cursors.bind(forged, *_scope(method, params))})
+            assert (status, _fields(body)) == (400, ["cursor"]), (params, forged)
+
+
+def _scope(method: str, params: dict[str, Any]) -> tuple[Any, ...]:
+    module = import_module(catalogue().methods[method].function.replace("-", ".", 1))
+    return (*module.handler.method.params.model_validate(params).listing(method), OWNER)
 
 
 def _fields(body: Any) -> list[str]:

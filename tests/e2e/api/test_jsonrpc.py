@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+import urllib3
 
 if TYPE_CHECKING:
     from tests.helpers.kho_server import KhoServer
@@ -54,6 +55,16 @@ def test_named_parameters_in_any_order(server: KhoServer, chat: str, order: int,
         200,
         {"jsonrpc": "2.0", "result": {"status": "success", "conversation_id": chat}, "id": id_},
     )
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"), [("application/json-rpc", 200), ("text/plain", -32600), (None, -32600)]
+)
+def test_content_types(server: KhoServer, content_type: str | None, status: int) -> None:
+    headers = {"content-type": content_type} if content_type else {}
+    body = b'{"jsonrpc": "2.0", "method": "tool-server/tools/list", "id": 1}'
+    answer = urllib3.request("POST", f"{server.address}/jsonrpc", body=body, headers=headers)
+    assert answer.json().get("error", {"code": answer.status})["code"] == status
 
 
 def test_notification(server: KhoServer, chat: str) -> None:

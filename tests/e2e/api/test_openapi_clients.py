@@ -38,6 +38,33 @@ def document(server: KhoServer) -> dict[str, Any]:
     return read
 
 
+def test_document_is_plain_for_generators(server: KhoServer, document: dict[str, Any]) -> None:
+    """Widespread generators fail on lists of types, arrays without items, and names of their runtimes' classes."""
+    problems: list[str] = []
+
+    def check(node: Any, path: str) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("type"), list):
+                problems.append(f"{path}: a list of types")
+            if node.get("type") == "array" and "items" not in node:
+                problems.append(f"{path}: an array without items")
+        for name, value in (
+            node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        ):
+            check(value, f"{path}/{name}")
+
+    check(document, "")
+    assert not problems
+    assert not {"Request", "Response", "Message", "Error"} & set(document["components"]["schemas"])
+    assert document["servers"] == [{"url": server.address}]
+    tags = {each["name"] for each in document["tags"]}
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert {tag for operation in operations for tag in operation["tags"]} == tags
+    assert all(operation["description"] for operation in operations)
+    firmware = document["paths"]["/device-server/firmware/list"]["post"]
+    assert firmware["requestBody"]["required"] is False
+
+
 def sample(method: str) -> dict[str, Any]:
     params: dict[str, Any] = json.loads(json.loads(event(METHODS[method].function))["body"])
     return params

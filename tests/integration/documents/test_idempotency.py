@@ -26,14 +26,20 @@ def test_request_is_executed_once(agent: DocumentAgent) -> None:
     expect_error(Conflict, "ALREADY_EXISTS", agent.create, "a", request_id="r-2")
     other = DocumentAgent(f"{agent.tenant}-other")
     assert "replayed" not in other.create("a", request_id="r-1"), "an id of another tenant's is another id"
-    patch = {"document_id": "a", "patch": {"metadata": {"title": "once"}}, "request_id": "r-1"}
-    assert agent("update_document", **patch)["revision"] == 2, "an id is one an action"
+    patch = {"document_id": "a", "patch": {"metadata": {"title": "once"}}, "request_id": "r-3"}
+    assert agent("update_document", **patch)["revision"] == 2
     agent("update_document", document_id="a", patch={"metadata": {"title": "later"}})
     assert agent("update_document", **patch) | {"replayed": None} == agent("update_document", **patch) | {
         "replayed": None
     }
     assert agent.get("a")["metadata"] == {"title": "later"}
-    assert agent.history("a")[1]["request_id"] == "r-1"
+    assert agent.history("a")[1]["request_id"] == "r-3"
+
+
+def test_request_id_of_another_action_is_refused(agent: DocumentAgent) -> None:
+    agent.create("a", request_id="r")
+    expect_error(Conflict, "IDEMPOTENCY_MISMATCH", agent, "delete_document", document_id="a", request_id="r")
+    assert agent.get("a")["document_id"] == "a"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from shared.rpc.catalogue import catalogue
 from shared.rpc.mcp_catalog import mcp_catalog
+from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:
     from shared.rpc.mcp_catalog import McpToolEntry
@@ -26,9 +27,17 @@ KEPT = (
     "minItems",
     "maxItems",
     "required",
-    "not",
 )
 METHODS = [each for each in mcp_catalog().tools if not each.by_name]
+
+
+REFUSED_IN_STRICT_SCHEMAS = ("allOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas")
+
+
+@pytest.mark.parametrize("tool", mcp_catalog().tools, ids=lambda tool: tool.name)
+def test_schema_has_no_keyword_that_providers_refuse(tool: McpToolEntry) -> None:
+    keywords = re.findall(r'"(\w+)":', compact(tool.described["inputSchema"]))
+    assert not set(keywords) & set(REFUSED_IN_STRICT_SCHEMAS)
 
 
 def without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ names = st.lists(st.text(st.sampled_from("ab._- é/"), min_size=1, max_size=8), 
 def test_tool_names_are_unique(given_names: list[str], shuffling: Any) -> None:
     unique = aliases(given_names)
     assert len(set(unique.values())) == len(given_names)
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", alias) for alias in unique.values())
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", alias) for alias in unique.values())
     shuffled = list(given_names)
     shuffling.shuffle(shuffled)
     assert aliases(shuffled) == unique
@@ -108,6 +108,22 @@ def test_valid_tool_name_is_kept() -> None:
     assert (names["self_light_on"], names["self.volume"]) == ("self_light_on", "self_volume")
     assert names["self.light.on"] != "self_light_on"
     assert len(set(aliases([f"{'x' * 100}{number}" for number in range(50)]).values())) == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [
+        ("đèn.bật", "den_bat"),
+        ("灯.开", "u706f_u5f00"),
+        ("лампа", "elaempea"),
+        ("ランプ", "ranpu"),
+        ("1starts_digit", "tool_1starts_digit"),
+        ("-dash", "tool_dash"),
+        ("self.light." + "x" * 60, "self_light_" + "x" * 29),
+    ],
+)
+def test_tool_name_is_transliterated(name: str, alias: str) -> None:
+    assert aliases([name]) == {name: alias}
 
 
 @pytest.mark.parametrize("described", [None, 7, [], {}, {"name": ""}, {"name": 7}, {"name": "x" * 201}])
