@@ -1,9 +1,9 @@
 """Input schemas of MCP tools: a method's schema without what a model does not need.
 
 A client sends every definition to its model in every session. Types, limits, enumerations, defaults and descriptions
-remain, and examples of what has no description or is not a string. Titles go, and null, which means "omitted" for every
-optional parameter. A least length of 1 goes too, if a pattern refuses the empty text, and "not", which providers refuse
-in strict schemas.
+remain, and examples of what neither a description nor properties explain. Titles go, and null, which means "omitted"
+for every optional parameter: `nullable` says so, without which some clients require each. A least length of 1 goes too,
+if a pattern refuses the empty text, and "not", which providers refuse in strict schemas.
 """
 
 import re
@@ -20,6 +20,8 @@ def tool_schema(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, A
     whole = _shortened({name: value for name, value in schema.items() if name != "description"})
     for name, value in defaults.items():
         whole["properties"][name]["default"] = value
+    for name in whole.get("properties", {}).keys() - set(whole.get("required", ())):
+        whole["properties"][name]["nullable"] = True
     return whole
 
 
@@ -36,7 +38,7 @@ def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
         outside["items"] = _shortened(outside["items"])
     examples = outside.get("examples", [])
     is_explained = "enum" in outside or "default" in outside or "description" in outside
-    if is_explained and all(isinstance(each, str) for each in examples):
+    if is_explained and ("properties" in outside or all(isinstance(each, str) for each in examples)):
         outside.pop("examples", None)
     if outside.get("additionalProperties") is True:
         del outside["additionalProperties"]  # it is the default

@@ -17,7 +17,7 @@ from shared.knowledge.rendering import render_collections
 from shared.knowledge.responses import CollectionAction, CollectionInfo, CollectionsResult
 from shared.rpc.caller import Caller
 from shared.rpc.cursor import Cursor, Limit
-from shared.rpc.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from shared.rpc.errors import Conflict, FieldProblem, InvalidParams, InvalidRequest, NotFound, Unavailable
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import Params
 from shared.rpc.names import refuse_deceptive_name
@@ -34,6 +34,10 @@ class ManageCollections(Params):
         Field(description="For 'create'. Default: project-specific if a project is named, else fundamental."),
     ] = None
     project_name: Annotated[Name | None, Field(description="For 'create': link the collection to this project.")] = None
+    confirm: Annotated[
+        str | None,
+        Field(max_length=200, description="For 'delete', if the client cannot ask its user: the name again."),
+    ] = None
     limit: Limit = 100
     cursor: Cursor | None = None
 
@@ -63,6 +67,8 @@ def handler(params: ManageCollections, caller: Caller) -> CollectionsResult:
             return _create(params, params.collection_name, caller)
         case "delete":
             caller.require("writer")
+            if params.confirm not in (None, params.collection_name):
+                raise InvalidParams(FieldProblem(field="confirm", message="should repeat the collection's name"))
             return _delete(params.collection_name, caller)
         case "info":
             return _describe(params, params.collection_name, caller)

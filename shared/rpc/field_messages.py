@@ -20,6 +20,12 @@ _MESSAGES: Final = {
     "list_type": "should be an array",
     "tuple_type": "should be an array",
 }
+_LENGTHS: Final = {
+    "string_too_short": ("at least", "min_length", "character"),
+    "string_too_long": ("at most", "max_length", "character"),
+    "too_short": ("at least", "min_length", "item"),
+    "too_long": ("at most", "max_length", "item"),
+}
 
 
 def worded(pattern: str, words: str) -> str:
@@ -32,4 +38,8 @@ def message_of(kind: str, message: str, context: Mapping[str, object]) -> str:
     """Return the message of one of pydantic's errors."""
     if kind == "string_pattern_mismatch":
         return f"should be {PATTERNS[str(context['pattern'])]}"
+    if kind in _LENGTHS:
+        bound, limit, unit = _LENGTHS[kind]
+        number = context[limit]
+        return f"should have {bound} {number} {unit}{'' if number == 1 else 's'}"
     return _MESSAGES.get(kind) or message.removeprefix("Value error, ").replace("Input should", "should", 1)

@@ -148,9 +148,15 @@ class _PipeTransport(ClientTransport):
 
 @contextmanager
 def editor(
-    folder: Path, data: Path, *options: str, mode: str = "legacy", program: str = RESEARCH_AGENT, **environment: str
+    folder: Path,
+    data: Path,
+    *options: str,
+    mode: str = "legacy",
+    program: str = RESEARCH_AGENT,
+    asks: bool = True,
+    **environment: str,
 ) -> Iterator[Editor]:
-    """Yield an editor that works in `folder`."""
+    """Yield an editor that works in `folder`, and declares that it can ask its user unless `asks` is False."""
     pipe = subprocess.PIPE
     with (
         (folder.parent / "mcp.log").open("a") as log,
@@ -170,7 +176,7 @@ def editor(
             _PipeTransport(process),
             mode=mode,
             progress_handler=running._on_progress,
-            elicitation_handler=running._on_question,
+            elicitation_handler=running._on_question if asks else None,
             timeout=CEILING_SECONDS,
         )
         with portal.wrap_async_context_manager(client) as running.client:

@@ -70,9 +70,10 @@ class EndpointError(BackendError):
     """A JSON-RPC error that an endpoint answered."""
 
 
-def deletion_unconfirmed(name: str) -> BackendError:
+def deletion_unconfirmed(name: str, guidance: str = "") -> BackendError:
     """Build the error of a deletion that was not confirmed."""
-    guidance = f"Confirm when asked, or delete it at a prompt: research-agent collections delete {name} --yes"
+    at_a_prompt = f"Confirm when asked, or delete it at a prompt: research-agent collections delete {name} --yes"
+    guidance = guidance or at_a_prompt
     data = {"code": "COLLECTION_NOT_CONFIRMED", "details": {"collection": name}, "guidance": guidance}
     return BackendError(_COLLECTION, f"The collection '{name}' was not deleted: the deletion was not confirmed.", data)
 

@@ -126,7 +126,8 @@ def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAU
     stdio_server.run(stdio_server.research_server(backend, tools), backend, debug=debug)
 
 
-_CollectionType = Annotated[Literal["fundamental", "project-specific"] | None, Parameter(name="--type")]
+_CollectionType = Annotated[Literal["fundamental", "project-specific", ""] | None, Parameter(name="--type")]
+"""A wrapper that substitutes arguments in a command line leaves it empty."""
 _Unused = Parameter(show=False)
 """Every action takes the same arguments; this one does not need them."""
 
@@ -162,7 +163,8 @@ def create_collection(
     project
         Link it to this project.
     """
-    params = {"action": "create", "collection_name": name, "collection_type": type_, "project_name": project}
+    linked = {"collection_type": type_ or None, "project_name": project or None}
+    params = {"action": "create", "collection_name": name, **linked}
     run("manage_collections", params, target, console.print_collections)
 
 

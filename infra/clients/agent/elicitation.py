@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from fastmcp.server.elicitation import AcceptedElicitation
@@ -21,16 +22,23 @@ _SCHEMA: Final[dict[str, Any]] = {
 }
 
 
-async def elicit_confirmation(ctx: Context, question: str) -> bool | InputRequiredResult:
-    """Return whether the user confirms.
+def can_ask(ctx: Context) -> bool:
+    """Return True if the client has declared that it can ask its user."""
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and capabilities.elicitation is not None
+
+
+async def elicit_confirmation(ctx: Context, question: str, seconds: float) -> bool | InputRequiredResult:
+    """Return whether the user confirms within `seconds`.
 
     In the newest revision, a first call returns the question, and the client repeats the call with the answer.
     """
     if not ctx.request_context or is_handshake(ctx.request_context.protocol_version):
         try:
-            response = await ctx.elicit(question, bool)
-        except MCPError:
-            return False  # the client does not support elicitation
+            async with asyncio.timeout(seconds):
+                response = await ctx.elicit(question, bool)
+        except (MCPError, TimeoutError):
+            return False
         return isinstance(response, AcceptedElicitation) and response.data is True
     responses = ctx.input_responses
     if not responses or _CONFIRMATION not in responses:

@@ -12,10 +12,12 @@ from urllib.parse import quote
 
 import anyio
 from fastmcp.exceptions import NotFoundError
+from fastmcp.prompts import Prompt, PromptArgument
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
+from pydantic import Field
 
 from api.mcp_errors import failure_result, formatted_error, is_handshake, protocol_error, unknown_name
 from api.mcp_resources import no_resource, prompt_arguments
@@ -168,20 +170,23 @@ def _add_resources(mcp: FastMCP, tools: AgentTools) -> None:
         )(read_named if resource.is_template else partial(tools.read_resource, resource.uri))
 
 
+class _TextPrompt(Prompt):
+    text: str = Field(exclude=True)
+
+    async def render(self, arguments: dict[str, Any] | None = None) -> str:
+        """Return the text with the arguments filled in."""
+        return self.text.format_map(arguments or {})
+
+    def get_meta(self) -> dict[str, Any]:
+        """Return no metadata of the framework."""
+        return {}
+
+
 def _add_prompts(mcp: FastMCP) -> None:
-    def refine_query(query: str) -> str:
-        return _fill("refine_query", query=query)
-
-    def extract_context(task: str) -> str:
-        return _fill("extract_context", task=task)
-
     for prompt in MCP_PROMPTS:
-        fill = {"refine_query": refine_query, "extract_context": extract_context}[prompt.name]
-        mcp.prompt(fill, name=prompt.name, title=prompt.title, description=prompt.description)
-
-
-def _fill(name: str, **arguments: str) -> str:
-    text = next(each.text for each in MCP_PROMPTS if each.name == name)
-    for argument, value in arguments.items():
-        text = text.replace(f"{{{argument}}}", value)
-    return text
+        arguments = [
+            PromptArgument(name=each.name, description=each.description, required=each.required)
+            for each in prompt.arguments
+        ]
+        described = {"title": prompt.title, "description": prompt.description, "arguments": arguments}
+        mcp.add_prompt(_TextPrompt(name=prompt.name, text=prompt.text, **described))

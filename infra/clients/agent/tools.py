@@ -19,7 +19,7 @@ from mcp_types import InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from infra.clients.agent.backend import SERVER, BackendError, deletion_unconfirmed, method_description, to_markdown
-from infra.clients.agent.elicitation import elicit_confirmation
+from infra.clients.agent.elicitation import can_ask, elicit_confirmation
 from infra.clients.agent.folder_upload import FolderUpload, await_ingestion
 from shared.knowledge.models import Name  # noqa: TC001 - pydantic reads it
 from shared.rpc.errors import KhoError
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from infra.clients.agent.backend import Backend
     from infra.clients.agent.files.reader import FileReader
 
+_QUESTION_SECONDS: Final = 25.0
+"""The time in which an editor's user may answer a question."""
 _JOB_WAIT_SHARE: Final = 0.5
 """The share of the time-out that a call waits for its job. Clients give up after about the whole time-out."""
 
@@ -92,12 +94,19 @@ class AgentTools:
     """The tools of the MCP server. Each calls the method of its name."""
 
     def __init__(
-        self, backend: Backend, reader: FileReader, timeout: float, *, job_wait_share: float = _JOB_WAIT_SHARE
+        self,
+        backend: Backend,
+        reader: FileReader,
+        timeout: float,
+        *,
+        job_wait_share: float = _JOB_WAIT_SHARE,
+        question_seconds: float = _QUESTION_SECONDS,
     ) -> None:
         self._backend = backend
         self._reader = reader
         self._timeout = timeout
         self._job_seconds = timeout * job_wait_share
+        self._question_seconds = question_seconds
 
     def list(self) -> Iterator[Tool]:
         """Yield each tool as /mcp describes it, except that ingest_documents takes a path of this machine."""
@@ -130,9 +139,14 @@ class AgentTools:
         name = params.collection_name
         if params.action == "delete" and name is not None:
             await self._call("manage_collections", {"action": "info", "collection_name": name, "limit": 1})
-            confirmation = await elicit_confirmation(
-                get_context(), f"Delete the collection '{name}' and everything in it?"
-            )
+            context = get_context()
+            if not can_ask(context):
+                if params.confirm is None:
+                    guidance = f"If the user agrees, call again with the argument confirm: '{name}'."
+                    raise CodedError(deletion_unconfirmed(name, guidance))
+                return await self._call("manage_collections", arguments)
+            question = f"Delete the collection '{name}' and everything in it?"
+            confirmation = await elicit_confirmation(context, question, self._question_seconds)
             if isinstance(confirmation, InputRequiredResult):
                 return confirmation
             if not confirmation:

@@ -65,15 +65,37 @@ def test_tools_have_schemas_and_descriptions(ask: Callable[..., Any], revision: 
         assert len(tool["annotations"]) == 4
 
 
-@pytest.mark.parametrize(("toolset", "most_bytes"), [("", 35_000), *((name, 12_000) for name in TOOLSETS)])
-def test_definitions_are_short(toolset: str, most_bytes: int, tenant: str) -> None:
+MOST_TOOLS = 46
+MOST_BYTES = {"": 44_000, "documents": 15_000}
+MOST_BYTES_OF_A_TOOLSET = 12_000
+TO_COME = {
+    "documents": {"edit_document": 1_800, "find_documents": 1_100},
+    "memory": {"memory_search": 1_600},
+    "knowledge": {"list_documents": 700, "remove_document": 600},
+    "experiences": {"list_experiences": 600},
+    "devices": {"devices_call_many": 1_000},
+}
+"""Tools that have room kept for them, in bytes, until they exist. There is room for no others."""
+
+
+@pytest.mark.parametrize("toolset", ["", *TOOLSETS])
+def test_definitions_are_short(toolset: str, tenant: str) -> None:
     catalog = mcp_catalog().of(*TOOLSETS[toolset].methods) if toolset else mcp_catalog()
     transport = McpTransport(server_for_catalog(catalog))
     visit = McpRequestContext(Caller("tester", frozenset({"admin"}), tenant), "integration-test")
     listed = answer_of_server(transport, request_event("tools/list", MODERN), visit)["result"]
     transport.close()
     assert len(listed["tools"]) == len(catalog.tools)
-    assert len(compact({"tools": listed["tools"]}).encode("utf-8")) <= most_bytes
+    kept = {name: size for each in ([toolset] if toolset else TOOLSETS) for name, size in TO_COME.get(each, {}).items()}
+    for name in catalog_names(catalog) & kept.keys():
+        del kept[name]
+    assert len(listed["tools"]) + len(kept) <= MOST_TOOLS
+    size = len(compact({"tools": listed["tools"]}).encode("utf-8"))
+    assert size + sum(kept.values()) <= MOST_BYTES.get(toolset, MOST_BYTES_OF_A_TOOLSET)
+
+
+def catalog_names(catalog: McpCatalog) -> set[str]:
+    return {each.name for each in catalog.tools}
 
 
 def test_each_tool_is_in_one_toolset() -> None:

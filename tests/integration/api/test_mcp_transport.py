@@ -44,6 +44,19 @@ def transport(store: str) -> Iterator[McpTransport]:
         yield made
 
 
+@pytest.mark.parametrize("revision", ["2025-03-26", "2024-11-05"])
+def test_older_revisions_are_served(transport: McpTransport, revision: str) -> None:
+    started = response_message(mcp.handle_message(initialize_event(revision), transport))["result"]
+    assert started["protocolVersion"] == revision
+    assert started["capabilities"].keys() >= {"tools", "resources", "prompts"}
+    listed = response_message(mcp.handle_message(request_event("tools/list", revision), transport))["result"]["tools"]
+    assert {each["name"] for each in listed} == {each.name for each in mcp_catalog().tools}
+    call = request_event("tools/call", revision, name="memory_get_context", arguments={"conversation_id": "nowhere"})
+    failed = response_message(mcp.handle_message(call, transport))["result"]
+    assert failed["isError"]
+    assert failed["content"][0]["text"].startswith("NOT_FOUND: ")
+
+
 @pytest.mark.parametrize("revision", HANDSHAKE)
 def test_handshake_negotiates_the_requested_revision(transport: McpTransport, revision: str) -> None:
     result = response_message(mcp.handle_message(initialize_event(revision), transport))["result"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from endpoints.actions import ActionEnvelope
 from infra.deploy.generate import _all_handlers
@@ -24,6 +25,23 @@ def messages(model: type[Params], body: Any) -> list[str]:
     except InvalidParams as error:
         return [f"{each['field']}: {each['message']}" for each in error.details]
     return []
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"text": ""}, "text: should have at least 1 character"),
+        ({"text": "abc"}, "text: should have at most 2 characters"),
+        ({"items": []}, "items: should have at least 1 item"),
+        ({"items": [1, 2, 3]}, "items: should have at most 2 items"),
+    ],
+)
+def test_lengths_are_in_words(value: dict[str, Any], message: str) -> None:
+    class Lengths(Params):
+        text: Annotated[str, Field(min_length=1, max_length=2)] = "x"
+        items: Annotated[list[int], Field(default_factory=list, min_length=1, max_length=2)]
+
+    assert messages(Lengths, value) == [message]
 
 
 @pytest.mark.parametrize("method", [*sorted(MODELS), "actions"])

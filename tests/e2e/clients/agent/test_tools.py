@@ -8,13 +8,13 @@ import pytest
 from fastmcp import Client
 from mcp.shared.exceptions import MCPError
 
+from research_agent import MCP_PROMPTS
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.editor_folder import address_of, sources, stored_hashes
+from tests.helpers.mcp_editor import Editor, editor
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.helpers.mcp_editor import Editor
 
 
 def test_tools_match_the_contract(session: Editor) -> None:
@@ -128,6 +128,40 @@ def test_resources_and_prompts(session: Editor, notes: str) -> None:
     assert session.read("knowledge://queries")["queries"][0]["query"] == "what was asked last"
     assert "'ferns'" in session.prompt("refine_query", query="ferns")
     assert "'a garden plan'" in session.prompt("extract_context", task="a garden plan")
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_editor_that_cannot_ask_confirms_by_an_argument(folder: Path, data: Path, mode: str) -> None:
+    name = f"mute-{mode}"
+    with editor(folder, data, mode=mode, asks=False) as mute:
+        mute.result("manage_collections", action="create", collection_name=name)
+        deletion = {"action": "delete", "collection_name": name}
+        refusals: list[tuple[dict[str, Any], str]] = [
+            ({}, f"with the argument confirm: '{name}'"),
+            ({"confirm": "other"}, "confirm: should repeat"),
+        ]
+        for wrong, words in refusals:
+            if mode == "legacy":
+                with pytest.raises(MCPError, match=words):
+                    mute.call("manage_collections", **deletion, **wrong)
+            else:
+                refused = mute.call("manage_collections", **deletion, **wrong)
+                assert refused.is_error
+                assert words in refused.content[0].text
+        mute.result("manage_collections", **deletion, confirm=name)
+        assert mute.asked == []
+
+
+def test_prompts_and_their_arguments_are_those_of_the_endpoint(session: Editor) -> None:
+    assert session.client
+    prompts = {each.name: each for each in session.portal.call(session.client.list_prompts)}
+    for prompt in MCP_PROMPTS:
+        listed = prompts[prompt.name]
+        assert (listed.title, listed.description) == (prompt.title, prompt.description)
+        assert [(each.name, each.description, each.required) for each in listed.arguments or []] == [
+            (each.name, each.description, each.required) for each in prompt.arguments
+        ]
+        assert not listed.meta
 
 
 def test_deletion_requires_confirmation(session: Editor) -> None:
