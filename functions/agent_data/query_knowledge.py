@@ -20,6 +20,7 @@ from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import WHOLE, Params
 from shared.rpc.whitespace import NOT_BLANK, not_blank
 from shared.search.index import knowledge_index
+from shared.search.translations import translate
 from shared.web_search import web_search
 
 Tag = Annotated[str, Field(min_length=1, max_length=256)]
@@ -110,12 +111,13 @@ class KnowledgeAnswer:
     response: str
     context: list[ContextItem]
     usage: Usage
+    language: Annotated[str, Field(exclude=True)] = ""
 
 
 def render_answer(answer: KnowledgeAnswer) -> str:
     """Render the answer and its sources. Sources are quoted, so that none can pass for a part of the answer."""
     if not answer.context:
-        return "No document is relevant to this question."
+        return translate("No document is relevant to this question.", answer.language)
     parts = [answer.response]
     for number, each in enumerate(answer.context, start=1):
         where = " (web)" if each.source else ""
@@ -186,4 +188,4 @@ def _to_response(answer: GeneratedAnswer) -> KnowledgeAnswer:
         for source in answer.sources
     ]
     usage = Usage(answer.hits, answer.prompt_tokens, answer.completion_tokens, answer.degraded or None)
-    return KnowledgeAnswer(answer.response, context, usage)
+    return KnowledgeAnswer(answer.response, context, usage, answer.language)

@@ -50,7 +50,7 @@ class Handler(Generic[P, R]):
 
     def _answer_call(self, call: FunctionCall) -> FunctionAnswer:
         try:
-            with observe(self.method.name, call["correlation_id"]):
+            with observe(self.method.name, call["correlation_id"], traceparent=call.get("traceparent")):
                 result = self._run(call["params"], Caller.from_record(call["caller"]))
                 answer = FunctionAnswer(result=self.method.as_object(result))
                 if call.get("to_read") and self.method.tool and self.method.tool.text:

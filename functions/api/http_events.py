@@ -169,7 +169,7 @@ def respond(
     """Answer the gateway's `event`, observed as `name`, with errors in the format of `server`."""
     request = HttpRequest.from_event(event)
     try:
-        with observe(name, request.correlation_id):
+        with observe(name, request.correlation_id, traceparent=request.headers.get("traceparent")):
             return answer(request).to_event(request.correlation_id)
     except KhoError as error:
         return error_response(request, error, server).to_event(request.correlation_id)

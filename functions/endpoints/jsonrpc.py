@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -73,7 +74,10 @@ def handler(request: HttpRequest) -> HttpResponse:
         single = answer(body)
         return HttpResponse(HTTPStatus.NO_CONTENT) if single is None else HttpResponse(HTTPStatus.OK, single)
     with ThreadPoolExecutor(max_workers=len(body)) as pool:
-        answers = [each for each in pool.map(answer, body) if each is not None]
+        contexts = [copy_context() for _ in body]  # each call belongs to the trace of the request
+        answers = [
+            each for each in pool.map(lambda item, own: own.run(answer, item), body, contexts) if each is not None
+        ]
     return HttpResponse(HTTPStatus.OK, f"[{','.join(answers)}]") if answers else HttpResponse(HTTPStatus.NO_CONTENT)
 
 

@@ -24,6 +24,7 @@ from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from shared.access.oauth.resources import challenge
 from shared.platform.config import config
+from shared.platform.telemetry import set_traceparent
 from shared.rpc.caller import Caller
 from shared.rpc.catalogue import catalogue
 from shared.rpc.errors import (
@@ -109,6 +110,8 @@ def _answer(
         return _refusal(message, error_record(error), status_of(type(error)))
     if unsupported := unsupported_revision(request.headers.get("mcp-protocol-version", REVISIONS[0])):
         return _refusal(message, unsupported)
+    meta = message.get("params", {}).get("_meta")
+    set_traceparent(meta.get("traceparent") if isinstance(meta, dict) else None)
     context = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
     refusal = _refused_arguments(message)
     if refusal:

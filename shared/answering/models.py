@@ -60,3 +60,4 @@ class GeneratedAnswer:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     degraded: list[DegradedStage] = field(default_factory=list)
+    language: str = ""

@@ -20,6 +20,7 @@ from shared.rpc.observation import REQUEST_SECONDS
 from shared.rpc.strict_json import is_encodable
 from shared.search.language_detection import detect_language, primary_language
 from shared.search.passages import SearchQuestion
+from shared.search.translations import LANGUAGES, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,6 +52,7 @@ _MAX_TOKENS: Final = 1_000
 _MAX_CHARACTERS: Final = 32_000
 _DECIMALS: Final = 4
 _LATE_SEARCH: Final = DegradedStage("web_search", "out_of_time", "The web search would not have been ready in time.")
+_FAILED_SEARCH: Final = "The web search failed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,13 @@ class AnswerPipeline:
     web: Callable[[], DuckDuckGo]
 
     def answer(self, request: AnswerRequest, budget: TimeBudget) -> GeneratedAnswer:
-        """Answer a question. Without relevant sources the answer is empty."""
+        """Answer a question in its language. Without relevant sources the answer is empty."""
+        answer = self._answer(request, budget)
+        answer.language = _language_of(request)
+        answer.degraded = [replace(each, message=_message(each, answer.language)) for each in answer.degraded]
+        return answer
+
+    def _answer(self, request: AnswerRequest, budget: TimeBudget) -> GeneratedAnswer:
         answer = GeneratedAnswer()
         web_search = None
         if request.with_web:
@@ -222,8 +230,19 @@ def _sanitize(text: str, prompt: ModelPrompt, request: AnswerRequest, sources: S
     return text
 
 
+def _language_of(request: AnswerRequest) -> str:
+    return primary_language(request.language) if request.language else detect_language(request.question)
+
+
+def _message(stage: DegradedStage, language: str) -> str:
+    """Return the stage's message in `language`. What a search engine said has no translation."""
+    message = translate(stage.message, language)
+    untranslated = message == stage.message and stage.dropped == "web_search" and language in LANGUAGES
+    return translate(_FAILED_SEARCH, language) if untranslated else message
+
+
 def _quotations(request: AnswerRequest, sources: Sequence[AnswerSource]) -> str:
-    language = primary_language(request.language) if request.language else detect_language(request.question)
+    language = _language_of(request)
     return render_quotations(best_sentences(request.question, sources, language), sources, language, request.format)
 
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from shared.platform.http import ConnectionFailed, HttpClient
 from shared.platform.runtime import runtime
+from shared.platform.telemetry import trace_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -145,7 +146,7 @@ class SignedServiceClient(HttpClient):
             self._credentials = Credentials.current()
         self._signed_at = now
         signed = self.sign(path, body, headers, self._credentials, now, method=method, query=query)
-        if trace := runtime.environment.get("_X_AMZN_TRACE_ID"):
+        if trace := trace_header():
             signed["x-amzn-trace-id"] = trace  # the service appears in the caller's trace
         return self.send(method, f"{path}?{query}" if query else path, signed, body)
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.search.embedding.models import current_space
+from shared.search.language_detection import detect_language
 from shared.search.tokenizer import fold_diacritics, stem, tokenize
+from shared.search.translations import translate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,24 +67,29 @@ def label_of(score: float) -> RelevanceLabel:
 
 
 def refine(query: str, hits: Sequence[SearchHit]) -> QueryRefinement:
-    """Rate `query` by its hits, and suggest improvements."""
+    """Rate `query` by its hits, and suggest improvements in its language."""
+    language = detect_language(query)
+
+    def say(status: RefinementStatus, words: list[str], text: str, **values: int) -> QueryRefinement:
+        return QueryRefinement(status, words, translate(text, language, words=", ".join(words), **values))
+
     query_words = content_words(query)
     if not hits:
-        return QueryRefinement("clarification_needed", [], "Nothing in these collections matches. Try other words.")
+        return say("clarification_needed", [], "Nothing in these collections matches. Try other words.")
     corrections = _corrections(query_words, hits) if all(hit.overlap < _OVERLAP for hit in hits) else []
     if corrections:
-        return QueryRefinement("clarification_needed", corrections, f"Did you mean: {', '.join(corrections)}?")
+        return say("clarification_needed", corrections, "Did you mean: {words}?")
     if not query_words or not any(_is_convincing(hit) for hit in hits):
         keywords = _keywords(hits, query)
-        hint = f" These words occur there: {', '.join(keywords)}." if keywords else ""
-        return QueryRefinement("clarification_needed", keywords, f"The query is unclear.{hint}")
+        hint = " These words occur there: {words}." if keywords else ""
+        return say("clarification_needed", keywords, f"The query is unclear.{hint}")
     best_hits = [hit for hit in hits if hit.score >= hits[0].score * _BEST_SHARE]
     sections = {(hit.passage.document, hit.passage.heading_path) for hit in best_hits}
     if len(query_words) <= _FEW_WORDS and len(sections) >= _MANY_SECTIONS:
         keywords = _keywords(best_hits, query)
-        hint = f" Add one of these: {', '.join(keywords)}." if keywords else ""
-        return QueryRefinement("too_broad", keywords, f"{len(sections)} sections match.{hint}")
-    return QueryRefinement("optimal", [], "The query is specific enough.")
+        hint = " Add one of these: {words}." if keywords else ""
+        return say("too_broad", keywords, f"{{number}} sections match.{hint}", number=len(sections))
+    return say("optimal", [], "The query is specific enough.")
 
 
 def _is_convincing(hit: SearchHit) -> bool:

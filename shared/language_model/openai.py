@@ -55,7 +55,8 @@ class OpenAICompatible:
         completion = _completion(response) if status == 200 else None
         if completion is None:
             logger.warning("model", extra={"failure": f"status {status}"})
-            raise Unavailable("The language model answered with an error.")
+            refused = status in _UNAUTHORIZED
+            raise Unavailable(f"The language model {'refuses the key' if refused else 'answered with an error'}.")
         return completion
 
 

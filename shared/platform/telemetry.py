@@ -21,6 +21,11 @@ from shared.platform.runtime import runtime
 
 SERVICES: Final = {"discovery": "endpoints", "oauth": "endpoints"}
 """The services of packages whose calls are no metrics of their own. Each service costs metrics, alarms and graphs."""
+_TRACE_PARENT: Final = re.compile(
+    r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?"
+)
+"""W3C Trace Context. A later version may have more members."""
+_TRACE_TIME: Final = 8
 _CORRELATION_ID: Final = re.compile(r"[A-Za-z0-9._=:-]{8,128}")
 
 
@@ -78,6 +83,8 @@ class Observation:
     """True if Kho or a service that it uses failed, not if the caller's request was wrong."""
     store_calls: int = 0
     store_ms: float = 0.0
+    traceparent: str = ""
+    """The W3C trace context of the caller, if it sent one."""
     counts: dict[str, int] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
 
@@ -92,6 +99,30 @@ def correlation_id_from(proposed: str | None) -> str:
     if proposed and _CORRELATION_ID.fullmatch(proposed):
         return proposed
     return secrets.token_hex(16)
+
+
+def set_traceparent(proposed: object) -> None:
+    """Take the caller's trace context over into the current call and its log records, if it is valid."""
+    observation = current.get()
+    match = _TRACE_PARENT.fullmatch(proposed) if isinstance(proposed, str) else None
+    if observation and match:
+        observation.traceparent = "-".join(("00", *match.groups()))
+        logger.thread_safe_append_keys(trace_id=match[1], parent_id=match[2])
+
+
+def current_traceparent() -> str:
+    """Return the trace context of the current call's caller, or ''."""
+    observation = current.get()
+    return observation.traceparent if observation else ""
+
+
+def trace_header() -> str:
+    """Return the X-Ray header of a request to AWS: of the caller's trace, else of the function's own, or ''."""
+    match = _TRACE_PARENT.fullmatch(current_traceparent())
+    if match is None:
+        return runtime.environment.get("_X_AMZN_TRACE_ID", "")
+    trace, parent, flags = match.groups()
+    return f"Root=1-{trace[:_TRACE_TIME]}-{trace[_TRACE_TIME:]};Parent={parent};Sampled={int(flags, 16) & 1}"
 
 
 def current_correlation_id() -> str:

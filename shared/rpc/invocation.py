@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 from shared.platform.runtime import runtime
-from shared.platform.telemetry import logger
+from shared.platform.telemetry import current_traceparent, logger
 from shared.rpc.errors import Internal, KhoError, OutOfTime, TooLarge, TooManyRequests, Unavailable
 from shared.rpc.strict_json import compact, require_text
 
@@ -33,6 +33,7 @@ class FunctionCall(TypedDict):
     caller: dict[str, Any]
     correlation_id: str
     to_read: NotRequired[bool]
+    traceparent: NotRequired[str]
 
 
 class FunctionAnswer(TypedDict):
@@ -63,7 +64,9 @@ def call_function(  # noqa: PLR0913 - each is a part of the call
 
 
 def send(call: FunctionCall, function: str) -> bytes:
-    """Send a call to the function. Return its answer unparsed."""
+    """Send a call to the function, with the trace context of the current one. Return its answer unparsed."""
+    if traceparent := current_traceparent():
+        call = {**call, "traceparent": traceparent}
     try:
         payload = compact(call).encode("utf-8")
     except UnicodeEncodeError:

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from shared.platform.telemetry import Observation, current, logger, record
+from shared.platform.telemetry import Observation, current, logger, record, set_traceparent
 from shared.rpc.errors import Internal, KhoError, OutOfTime, Unavailable
 
 if TYPE_CHECKING:
@@ -17,15 +17,18 @@ REQUEST_SECONDS: Final = 13.0
 
 
 @contextmanager
-def observe(method: str, correlation_id: str, *, budget: float | None = None) -> Iterator[Observation]:
+def observe(
+    method: str, correlation_id: str, *, budget: float | None = None, traceparent: str | None = None
+) -> Iterator[Observation]:
     """Log and count one call to `method`, with unexpected exceptions as internal errors.
 
-    The call may begin calls to stores for `budget` seconds, by default REQUEST_SECONDS.
+    The call may begin calls to stores for `budget` seconds, by default REQUEST_SECONDS. `traceparent` is the caller's.
     """
     budget = REQUEST_SECONDS if budget is None else budget
     observation = Observation(method, correlation_id, budget, started=time.perf_counter())
     token = current.set(observation)
     logger.thread_safe_append_keys(correlation_id=correlation_id, method=method)
+    set_traceparent(traceparent)
     try:
         with internal_errors(correlation_id):
             yield observation
