@@ -177,7 +177,8 @@ class PublicClient:
         except (OSError, http.client.HTTPException, UnicodeError, ValueError, zlib.error) as error:
             if time.monotonic() >= deadline:
                 raise self._late() from None
-            raise AddressFailed(f"cannot be fetched ({type(error).__name__})") from None
+            refused = isinstance(error, ConnectionRefusedError)
+            raise AddressFailed("refuses connections" if refused else "cannot be reached") from None
         if expired.is_set():
             raise self._late()  # without a stated length, the body ends where the connection was shut down
 

@@ -35,9 +35,10 @@ def fetch(url: str) -> str:
     try:
         response = PublicClient(limits).request("GET", url, headers=_HEADERS)
     except (AddressRefused, AddressFailed) as error:
-        raise _fetch_error(url, str(error)) from None
+        advice = "Check the address." if isinstance(error, AddressFailed) else "Only public addresses are fetched."
+        raise _fetch_error(url, str(error), f"{advice} Or save the page, and use 'kb add-document'.") from None
     if response.status != 200:
-        raise _fetch_error(url, f"answered with HTTP {response.status}")
+        raise _fetch_error(url, f"answered with HTTP {response.status}", "Check the address in a browser.")
     text = _to_markdown(url, response.content, response.content_type)
     if not text.strip() or len(text.encode("utf-8")) > MAX_TEXT_BYTES:
         raise _fetch_error(url, "holds no text" if not text.strip() else "holds too much text")
@@ -75,5 +76,7 @@ def _decode(content: bytes, charset: str) -> str:
         return content.decode("utf-8", "replace")
 
 
-def _fetch_error(url: str, reason: str) -> BackendError:
-    return BackendError.from_kho_error(unreadable(url, reason))
+def _fetch_error(url: str, reason: str, guidance: str = "") -> BackendError:
+    error = unreadable(url, reason)
+    error.guidance = guidance or error.guidance
+    return BackendError.from_kho_error(error)

@@ -86,3 +86,12 @@ def test_invalid_url_is_an_unreadable_document(url: str) -> None:
     with pytest.raises(BackendError) as refused:
         fetch(url)
     assert (refused.value.code, refused.value.data["code"]) == (-32003, "DOCUMENT_UNREADABLE")
+
+
+def test_address_that_refuses_is_told_in_words() -> None:
+    with pytest.raises(BackendError, match=r"http://127\.0\.0\.1:9/ refuses connections") as refused:
+        fetch("http://127.0.0.1:9/")
+    assert refused.value.data["guidance"].startswith("Check the address.")
+    with pytest.raises(BackendError, match="not a public address") as private:
+        fetch("http://192.168.77.7/")
+    assert private.value.data["guidance"].startswith("Only public addresses are fetched.")
