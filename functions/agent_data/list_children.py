@@ -27,7 +27,7 @@ class ListChildren(PageParams):
     has_children: Annotated[bool, Field(description="Include `has_children` in each entry.")] = False
 
     def listing(self, method: str) -> tuple[str, dict[str, Any]]:
-        """Leave out what is no filter: the first child, and a field of the entries."""
+        """Leave out the first child and a field of the entries, which filter nothing."""
         return method, self.model_dump(include={"parent_id", "deleted", "backwards"})
 
 

@@ -65,7 +65,7 @@ def _run(
 
 
 def with_structured_value(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a device's result, of which a JSON value that is no object is structured content too.
+    """Return a device's result, with structured content for JSON that has another type than object.
 
     Some clients copy such a value there themselves, and then refuse it.
     """

@@ -83,7 +83,7 @@ class ToolCatalogue:
 def aliases(names: Iterable[str]) -> dict[str, str]:
     """Return a unique alias for each name, independent of their order.
 
-    Models' interfaces take at most 40 ASCII letters, digits, '_' and '-' beside their own prefixes, a letter first.
+    With their own prefixes, models' interfaces take 40 more ASCII letters, digits, '_' and '-', a letter first.
     """
     plain = {name: _plain_alias(name) for name in names}
     frequencies: dict[str, int] = {}

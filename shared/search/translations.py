@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LANGUAGES: Final = ("vi", "zh")
-"""The languages beside English."""
+"""The languages of translations."""
 TRANSLATIONS: Final[dict[str, dict[str, str]]] = {
     "No document is relevant to this question.": {
         "vi": "Không có tài liệu nào liên quan đến câu hỏi này.",
