@@ -207,7 +207,7 @@ INFO_PATHS: Final = {
             ("/mcp/devices/{device_id}", "resource_metadata_device", "device_id"),
         )
     },
-    "/ota/": _board(
+    "/ota": _board(
         "check_in",
         "Check-in of a stock board: the settings of its MQTT connection, or a code by which it is claimed.",
         {"200": json_response("The settings or the code, and the time.", _CHECK_IN)},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
+import urllib3
 from fastmcp import Client as FastClient
 from fastmcp.client.transports import StreamableHttpTransport
 from mcp.client import Client as SdkClient
@@ -114,3 +115,10 @@ def test_mcp_endpoint_isolates_tenants(guarded: KhoServer) -> None:
 
     assert "memory://conversation/secret" in asyncio.run(listed(ours))
     assert not [uri for uri in asyncio.run(listed(theirs)) if uri.startswith("memory://")]
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/memory", "/mcp/recall-kit"])
+def test_other_verbs_are_told_the_one_that_is_taken(server: KhoServer, path: str) -> None:
+    for verb in ("OPTIONS", "PUT", "GET", "DELETE"):
+        answer = urllib3.request(verb, f"{server.address}{path}")
+        assert (answer.status, answer.headers["allow"]) == (405, "POST"), verb

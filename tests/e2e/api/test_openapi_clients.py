@@ -56,6 +56,7 @@ def test_document_is_plain_for_generators(server: KhoServer, document: dict[str,
     check(document, "")
     assert not problems
     assert not {"Request", "Response", "Message", "Error"} & set(document["components"]["schemas"])
+    assert not [path for path in document["paths"] if path.endswith("/")]
     assert document["servers"] == [{"url": server.address}]
     tags = {each["name"] for each in document["tags"]}
     operations = [operation for item in document["paths"].values() for operation in item.values()]
