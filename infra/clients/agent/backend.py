@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import secrets
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the command line reads annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
@@ -138,7 +138,8 @@ def open_backend(target: BackendTarget, *, create: bool = False) -> Iterator[Bac
     """
     key = api_key_for(target.endpoint)
     if target.endpoint:
-        yield RemoteBackend(target.endpoint, key, target.timeout)
+        with closing(RemoteBackend(target.endpoint, key, target.timeout)) as backend:
+            yield backend
         return
     data = target.data_folder
     with ExitStack() as stack:
@@ -154,7 +155,7 @@ def open_backend(target: BackendTarget, *, create: bool = False) -> Iterator[Bac
         except DataFolderError as error:
             raise unusable_folder(error) from None
         if running:
-            yield RemoteBackend(running["address"], key, target.timeout)
+            yield stack.enter_context(closing(RemoteBackend(running["address"], key, target.timeout)))
         else:
             yield _open_embedded(data, stack)
 
@@ -181,6 +182,10 @@ class RemoteBackend:
         self._http = HttpClient(f"{address.scheme}://{address.netloc}", connect_seconds=timeout, read_seconds=timeout)
         self._headers = {"host": self._http.authority, "content-type": "application/json"}
         self._headers |= {"authorization": f"Bearer {key}"} if key else {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result as plain JSON values, or raise `BackendError`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the command line reads annotations
 from typing import TYPE_CHECKING, Final
@@ -51,7 +51,9 @@ def open_client(target: DeviceTarget) -> Iterator[Backend]:
     """Open a client of the target's device-server. An error of a call ends the command."""
     try:
         if target.endpoint:
-            yield RemoteBackend(target.endpoint, api_key_for(target.endpoint), _TIMEOUT_SECONDS, _SERVER)
+            key = api_key_for(target.endpoint)
+            with closing(RemoteBackend(target.endpoint, key, _TIMEOUT_SECONDS, _SERVER)) as backend:
+                yield backend
         else:
             with open_stores(DataTarget(target.data)):
                 yield _embedded_backend(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,11 +70,12 @@ def ingest(request: pytest.FixtureRequest, server: KhoServer, roots: list[Path])
         return finished(server, result["job_id"]) if result["status"] == "accepted" else result
 
     def by_command(path: Path) -> dict[str, Any]:
-        ingestion = FolderUpload(RemoteBackend(server.address, "", 60), collection, lambda *_: None)
-        try:
-            return ingestion.run(FileReader(Roots(roots)), str(path), recursive=True)
-        except BackendError as refusal:
-            return {"error": refusal.data["code"]}
+        with closing(RemoteBackend(server.address, "", 60)) as backend:
+            ingestion = FolderUpload(backend, collection, lambda *_: None)
+            try:
+                return ingestion.run(FileReader(Roots(roots)), str(path), recursive=True)
+            except BackendError as refusal:
+                return {"error": refusal.data["code"]}
 
     def ingested(path: Path) -> dict[str, Any]:
         report = (by_server if request.param == "server" else by_command)(path)
