@@ -30,33 +30,54 @@ export function Dialog({ title, onClose, children, wide = false }) {
   </dialog>`;
 }
 
-// Ask before something is done. With `word`, it has to be typed first. `onConfirm` may be asynchronous.
-export function ConfirmDialog({ title, text, action, word = "", danger = false, onConfirm, onClose }) {
-  const [typed, setTyped] = useState("");
-  const {
-    busy,
-    error,
-    run: confirm,
-  } = useAction(async () => {
-    await onConfirm();
+// A form that does something: `children`, the error of `act`, and the button that does it. `kind` is the button's.
+export function ActionForm({ action, kind = "", disabled = false, act, onCancel, children }) {
+  const { busy, error, run } = useAction(act);
+  return html`<form class="fields" onSubmit=${run}>
+    ${children}
+    <${ErrorBox} error=${error} />
+    <div class="actions">
+      <button type="submit" class=${kind} aria-disabled=${busy} disabled=${disabled}>${action}</button>
+      ${onCancel && html`<button type="button" onClick=${onCancel}>${t("app.cancel")}</button>`}
+    </div>
+  </form>`;
+}
+
+// A form in a dialog, which closes when `act` is done.
+export function ActionDialog({ title, onClose, act, kind = "primary", ...form }) {
+  const run = async () => {
+    await act();
     onClose();
-  });
+  };
   return html`<${Dialog} title=${title} onClose=${onClose}>
-    <form onSubmit=${confirm}>
-      <p>${text}</p>
-      ${
-        word &&
-        html`<label>${t("app.type_word", { word: visible(word) })}
+    <${ActionForm} ...${form} kind=${kind} act=${run} onCancel=${onClose} />
+  <//>`;
+}
+
+// Ask before something is done. With `word`, it has to be typed first. `onConfirm` may be asynchronous.
+export function ConfirmDialog({ title, text, action, word = "", onConfirm, onClose }) {
+  const [typed, setTyped] = useState("");
+  return html`<${ActionDialog} title=${title} action=${action} kind="danger" act=${onConfirm} onClose=${onClose}
+    disabled=${word !== "" && visible(typed) !== visible(word)}>
+    <p>${text}</p>
+    ${
+      word &&
+      html`<label>${t("app.type_word", { word: visible(word) })}
         <input required autocomplete="off" spellcheck=${false} value=${typed}
           onInput=${(event) => setTyped(event.target.value)} />
       </label>`
-      }
-      <${ErrorBox} error=${error} />
-      <div class="actions">
-        <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy}
-          disabled=${word !== "" && visible(typed) !== visible(word)}>${action}</button>
-        <button type="button" onClick=${onClose}>${t("app.cancel")}</button>
-      </div>
-    </form>
+    }
   <//>`;
+}
+
+// A button of something that is asked for before it is done. `label` names it where `action` says too little.
+export function ConfirmButton({ action, label, title = action, text, word, onConfirm }) {
+  const [asking, setAsking] = useState(false);
+  const ask = () => setAsking(true);
+  return html`<button type="button" class="danger" aria-label=${label} onClick=${ask}>${action}</button>
+    ${
+      asking &&
+      html`<${ConfirmDialog} title=${title} text=${text} word=${word} action=${action} onConfirm=${onConfirm}
+        onClose=${() => setAsking(false)} />`
+    }`;
 }

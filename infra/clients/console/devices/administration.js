@@ -1,10 +1,9 @@
 // Settings of operators for all devices: firmware for boards of a kind, and the webhook.
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
-import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
-import { ConfirmDialog } from "../components/dialog.js";
+import { ActionForm, ConfirmButton } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
@@ -20,16 +19,8 @@ export function Administration() {
   return html`<div class="split talk"><${Firmware} /><${Webhook} /></div>`;
 }
 
-// A form that sends what was typed. `fields` has its inputs, `act` the call; an error is shown above the button.
-function SettingForm({ action, act, children }) {
-  const { busy, error, run: submit } = useAction(act);
-  return html`<form class="fields" onSubmit=${submit}>${children}<${ErrorBox} error=${error} />
-    <div class="actions"><button type="submit" aria-disabled=${busy}>${action}</button></div></form>`;
-}
-
 function Firmware() {
   const [fields, setFields] = useState(NO_FIRMWARE);
-  const [deleting, setDeleting] = useState("");
   const pages = usePages(async (cursor, signal) => {
     const page = await call("device-server/firmware/list", { cursor }, { signal });
     return { items: page.firmware, next_cursor: page.next_cursor };
@@ -46,9 +37,9 @@ function Firmware() {
     setFields(NO_FIRMWARE);
     pages.reload();
   };
-  const remove = async () => {
-    await call("device-server/firmware/delete", { board: deleting });
-    toast(t("devices.firmware_deleted", { board: deleting }));
+  const remove = async (board) => {
+    await call("device-server/firmware/delete", { board });
+    toast(t("devices.firmware_deleted", { board }));
     pages.reload();
   };
   return html`<section class="panel" aria-labelledby="firmware"><h2 id="firmware">${t("devices.firmware")}</h2>
@@ -64,10 +55,11 @@ function Firmware() {
             html`<p class="state note">
             ${t("devices.firmware_failed", { devices: each.failed_devices.map(visible).join(", ") })}</p>`
           }</div>
-        <button class="danger" aria-label=${`${t("devices.stop_firmware")} ${each.board}`}
-          onClick=${() => setDeleting(each.board)}>${t("devices.stop_firmware")}</button></div>`}
+        <${ConfirmButton} action=${t("devices.stop_firmware")} label=${`${t("devices.stop_firmware")} ${each.board}`}
+          text=${t("devices.stop_firmware_text", { board: each.board })} onConfirm=${() => remove(each.board)} />
+          </div>`}
     <//>
-    <${SettingForm} action=${t("devices.set_firmware")} act=${set}>
+    <${ActionForm} action=${t("devices.set_firmware")} act=${set}>
       ${field("board", { maxlength: 64, placeholder: "bread-compact-wifi" })}
       ${field("version", {
         maxlength: 32,
@@ -77,12 +69,6 @@ function Firmware() {
       })}
       ${field("url", { maxlength: 1024, placeholder: "https://files.example.com/xiaozhi-2.4.3.bin" })}
     <//>
-    ${
-      deleting &&
-      html`<${ConfirmDialog} title=${t("devices.stop_firmware")}
-        text=${t("devices.stop_firmware_text", { board: deleting })}
-      action=${t("devices.stop_firmware")} danger onConfirm=${remove} onClose=${() => setDeleting("")} />`
-    }
   </section>`;
 }
 
@@ -91,7 +77,6 @@ function Webhook() {
   const [url, setUrl] = useState("");
   const [events, setEvents] = useState(EVENTS);
   const [created, setCreated] = useState(null);
-  const [deleting, setDeleting] = useState(false);
   const { value } = stored;
   const set = async () => {
     setCreated(await call("device-server/webhooks/set", { url, events }));
@@ -122,24 +107,19 @@ function Webhook() {
         <p class="faint">${t("devices.webhook_waiting", { count: value.waiting_devices })}
           ${value.dropped > 0 && ` ${t("devices.webhook_dropped", { count: value.dropped })}`}</p>
         ${value.problem && html`<p class="state note">${visible(value.problem)}</p>`}</div>
-      <button class="danger" onClick=${() => setDeleting(true)}>${t("devices.delete_webhook")}</button></div>`
+      <${ConfirmButton} action=${t("devices.delete_webhook")} text=${t("devices.delete_webhook_text")}
+        onConfirm=${remove} /></div>`
     }
     ${
       created &&
       html`<div class="notice" role="status"><p>${visible(created.test)}</p><p>${t("devices.webhook_secret")}</p>
       <p><span class="code">${created.secret}</span> <${CopyButton} text=${created.secret} /></p></div>`
     }
-    <${SettingForm} action=${t(value?.url ? "devices.replace_webhook" : "devices.set_webhook")} act=${set}>
+    <${ActionForm} action=${t(value?.url ? "devices.replace_webhook" : "devices.set_webhook")} act=${set}>
       <label>${t("devices.webhook_url")}<input type="url" required maxlength="2048" autocomplete="off"
         spellcheck=${false} placeholder="https://hooks.example.com/kho"
         value=${url} onInput=${(event) => setUrl(event.target.value)} /></label>
       <fieldset><legend>${t("devices.webhook_events")}</legend>${EVENTS.map(choice)}</fieldset>
     <//>
-    ${
-      deleting &&
-      html`<${ConfirmDialog} title=${t("devices.delete_webhook")} text=${t("devices.delete_webhook_text")}
-        action=${t("devices.delete_webhook")} danger
-      onConfirm=${remove} onClose=${() => setDeleting(false)} />`
-    }
   </section>`;
 }

@@ -1,35 +1,13 @@
 // Dialogs that delete, restore and move a document.
 import { useState } from "preact/hooks";
 import { call } from "../api.js";
-import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
-import { Dialog } from "../components/dialog.js";
-import { ErrorBox } from "../components/error_box.js";
+import { ActionDialog } from "../components/dialog.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { toast } from "../components/toast.js";
 import { html } from "../html.js";
 import { formatTime, t } from "../i18n.js";
 import { ROOT, titleOf } from "./tree.js";
-
-// A form in a dialog: `children`, then the error of `act` and the buttons.
-function ActionDialog({ title, action, danger, act, onClose, children }) {
-  const {
-    busy,
-    error,
-    run: submit,
-  } = useAction(async () => {
-    await act();
-    onClose();
-  });
-  return html`<${Dialog} title=${title} onClose=${onClose}><form class="fields" onSubmit=${submit}>
-    ${children}
-    <${ErrorBox} error=${error} />
-    <div class="actions">
-      <button type="submit" class=${danger ? "danger" : "primary"} aria-disabled=${busy}>${action}</button>
-      <button type="button" onClick=${onClose}>${t("app.cancel")}</button>
-    </div>
-  </form><//>`;
-}
 
 export function DeleteDialog({ document, onClose, onDeleted }) {
   const [when, setWhen] = useState("now");
@@ -52,7 +30,7 @@ export function DeleteDialog({ document, onClose, onDeleted }) {
     html`<label><input type="radio" name="when" checked=${when === value}
       onChange=${() => setWhen(value)} /> ${t(`documents.delete_${value}`)}</label>`;
   return html`<${ActionDialog} title=${t("documents.delete_title", { title: titleOf(document) })}
-    action=${t("documents.delete")} danger act=${act} onClose=${onClose}>
+    action=${t("documents.delete")} kind="danger" act=${act} onClose=${onClose}>
     <p>${t("documents.delete_text")}</p>
     <fieldset><legend>${t("documents.delete_when")}</legend>${choice("now")}${choice("later")}
       ${

@@ -4,7 +4,7 @@ import { call, poll } from "../api.js";
 import { useAction } from "../components/action.js";
 import { CopyButton } from "../components/copy_button.js";
 import { useData } from "../components/data.js";
-import { ConfirmDialog } from "../components/dialog.js";
+import { ConfirmButton } from "../components/dialog.js";
 import { useDraft } from "../components/draft.js";
 import { ErrorBox } from "../components/error_box.js";
 import { JumpLinks } from "../components/jump_links.js";
@@ -23,6 +23,7 @@ const MESSAGE_PAGE = 50;
 const LOOK_EVERY_MS = 5000;
 const NEAR_END_PIXELS = 40;
 const ROLES = ["user", "assistant", "system"];
+const REMOVALS = /** @type {const} */ (["clear", "delete"]);
 
 export default function Conversations({ segments }) {
   const id = segments[0];
@@ -92,7 +93,6 @@ function Conversation({ id }) {
       ),
     [id, most],
   );
-  const [asking, setAsking] = useState(/** @type {"" | "clear" | "delete"} */ (""));
   const changed = () => {
     details.reload();
     context.reload();
@@ -128,18 +128,14 @@ function Conversation({ id }) {
         <${Summary} id=${id} summary=${value.summary} total=${value.total_count} onChange=${changed} />
         <${Context} summary=${value.summary} context=${context} most=${most} setMost=${setMost} />
         <div class="actions">
-          <button class="danger" onClick=${() => setAsking("clear")}>${t("conversations.clear")}</button>
-          <button class="danger" onClick=${() => setAsking("delete")}>${t("conversations.delete")}</button>
+          ${REMOVALS.map(
+            (method) => html`<${ConfirmButton} key=${method} action=${t(`conversations.${method}`)}
+              title=${t(`conversations.${method}_title`)} text=${t(`conversations.${method}_text`, { id: visible(id) })}
+              onConfirm=${() => remove(method)} />`,
+          )}
         </div>
       </div>
-    </div>
-    ${
-      asking &&
-      html`<${ConfirmDialog} danger title=${t(`conversations.${asking}_title`)}
-        text=${t(`conversations.${asking}_text`, { id: visible(id) })}
-      action=${t(`conversations.${asking}`)} onConfirm=${() => asking && remove(asking)}
-        onClose=${() => setAsking("")} />`
-    }`;
+    </div>`;
 }
 
 function Transcript({ id, details, context, onChange }) {
@@ -275,16 +271,12 @@ function merge(known, page) {
 function Composer({ id, onSent }) {
   const [role, setRole] = useState(/** @type {import("../types").Role} */ ("user"));
   const [content, setContent, takeContent] = useDraft(`message.${id}`);
-  const {
-    busy,
-    error,
-    run: send,
-  } = useAction(async () => {
+  const { busy, error, run } = useAction(async () => {
     await call(`${MEMORY}/add_message`, { conversation_id: id, role, content });
     takeContent(content);
     onSent();
   });
-  return html`<form class="composer" onSubmit=${send}>
+  return html`<form class="composer" onSubmit=${run}>
     <${ErrorBox} error=${error} />
     <label>${t("conversations.add")}<textarea required rows="2" value=${content}
       onInput=${(event) => setContent(event.target.value)}></textarea></label>
@@ -300,11 +292,7 @@ function Composer({ id, onSent }) {
 
 function Summary({ id, summary, total, onChange }) {
   const [text, setText] = useDraft(`summary.${id}`, null); // while it is edited
-  const {
-    busy,
-    error,
-    run: save,
-  } = useAction(async () => {
+  const { busy, error, run } = useAction(async () => {
     await call(`${MEMORY}/set_summary`, { conversation_id: id, summary: text });
     setText(null);
     toast(t("conversations.summary_saved"));
@@ -322,7 +310,7 @@ function Summary({ id, summary, total, onChange }) {
           }
         <div class="actions"><button onClick=${() => setText(summary?.text ?? "")}>${t("conversations.edit_summary")}
           </button></div>`
-        : html`<form onSubmit=${save}><${ErrorBox} error=${error} />
+        : html`<form onSubmit=${run}><${ErrorBox} error=${error} />
         <label><span class="hidden">${t("conversations.summary")}</span>
           <textarea rows="6" readonly=${busy} value=${text} onInput=${(event) => setText(event.target.value)}>
           </textarea></label>

@@ -5,7 +5,7 @@ import { isOneMachine } from "../auth.js";
 import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
 import { useDraft } from "../components/draft.js";
-import { ConfirmDialog, Dialog } from "../components/dialog.js";
+import { ActionDialog, ActionForm, ConfirmButton, ConfirmDialog } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { PagedList, usePages } from "../components/paged_list.js";
 import { initialValue, SchemaForm, simplified } from "../components/schema_form.js";
@@ -99,45 +99,32 @@ function Presence({ device: { connected, disconnect_reason: reason, changed_at: 
 
 // `kho serve` alone simulates devices; they end with it.
 function SimulateButton({ onDone }) {
-  const {
-    busy,
-    error,
-    run: simulate,
-  } = useAction(async () => {
+  const { busy, error, run } = useAction(async () => {
     await call("device-server/devices/simulate");
     toast(t("devices.simulated"));
     onDone();
   });
   if (!isOneMachine) return null;
-  return html`<button onClick=${simulate} aria-disabled=${busy}>${t("devices.simulate")}</button>
+  return html`<button onClick=${run} aria-disabled=${busy}>${t("devices.simulate")}</button>
     <${ErrorBox} error=${error} />`;
 }
 
 function ClaimDialog({ onClose }) {
   const [code, setCode] = useState("");
   const [name, setName] = useState("");
-  const {
-    busy,
-    error,
-    run: claim,
-  } = useAction(async () => {
+  const claim = async () => {
     const device = await call("device-server/devices/claim", { code, name });
-    onClose();
     toast(t("devices.claimed", { name }));
     go(link("devices", [device.device_id]));
-  });
-  return html`<${Dialog} title=${t("devices.claim")} onClose=${onClose}>
-    <form class="fields" onSubmit=${claim}>
-      <p>${t("devices.claim_text")}</p>
-      <label>${t("devices.code")}<input required inputmode="numeric" autocomplete="off" pattern="[0-9]{6}" maxlength="6"
-        title=${t("devices.six_digits")}
-        value=${code} onInput=${(event) => setCode(event.target.value)} /></label>
-      <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name}
-        onInput=${(event) => setName(event.target.value)} /></label>
-      <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("devices.claim_action")}
-        </button></div>
-    </form>
+  };
+  return html`<${ActionDialog} title=${t("devices.claim")} action=${t("devices.claim_action")} act=${claim}
+    onClose=${onClose}>
+    <p>${t("devices.claim_text")}</p>
+    <label>${t("devices.code")}<input required inputmode="numeric" autocomplete="off" pattern="[0-9]{6}" maxlength="6"
+      title=${t("devices.six_digits")}
+      value=${code} onInput=${(event) => setCode(event.target.value)} /></label>
+    <label>${t("devices.name")}<input required maxlength="128" autocomplete="off" value=${name}
+      onInput=${(event) => setName(event.target.value)} /></label>
   <//>`;
 }
 
@@ -145,7 +132,6 @@ function Device({ id }) {
   const found = useData((signal) => call("device-server/devices/get", { device_id: id }, { signal }), [id], {
     every: DEVICE_POLL_MS,
   });
-  const [dialog, setDialog] = useState("");
   const device = found.value;
   const release = async () => {
     await call("device-server/devices/release", { device_id: id });
@@ -175,12 +161,8 @@ function Device({ id }) {
       }
       <${Tools} device=${device} />
       <div class="split talk"><${Alert} id=${id} /><${Notifications} id=${id} /></div>
-      <p><button class="danger" onClick=${() => setDialog("release")}>${t("devices.release")}</button></p>`
-    }
-    ${
-      dialog === "release" &&
-      html`<${ConfirmDialog} title=${t("devices.release")} text=${t("devices.release_text")} word=${device.name}
-      action=${t("devices.release")} danger onConfirm=${release} onClose=${() => setDialog("")} />`
+      <p><${ConfirmButton} action=${t("devices.release")} text=${t("devices.release_text")} word=${device.name}
+        onConfirm=${release} /></p>`
     }`;
 }
 
@@ -345,8 +327,7 @@ function Control({ device, tool, labelledby }) {
     ${
       confirming &&
       html`<${ConfirmDialog} title=${visible(tool.name)} text=${t("devices.restart_text")} word=${device.name}
-        action=${t("devices.run")} danger
-      onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`
+        action=${t("devices.run")} onConfirm=${async () => void run(values)} onClose=${() => setConfirming(false)} />`
     }
   </form>`;
 }
@@ -368,26 +349,20 @@ function CallError({ error }) {
 function Alert({ id }) {
   const [message, setMessage, takeMessage] = useDraft(`alert.${id}`);
   const [title, setTitle, takeTitle] = useDraft(`alert_title.${id}`);
-  const {
-    busy,
-    error,
-    run: send,
-  } = useAction(async () => {
+  const send = async () => {
     await call("device-server/devices/alert", { device_id: id, message, ...(title && { status: title }) });
     toast(t("devices.alerted"));
     takeMessage(message);
     takeTitle(title);
-  });
+  };
   return html`<section class="panel" aria-labelledby="alert"><h2 id="alert">${t("devices.alert")}</h2>
     <p class="faint">${t("devices.alert_text")}</p>
-    <form class="fields" onSubmit=${send}>
+    <${ActionForm} action=${t("devices.alert_action")} act=${send}>
       <label>${t("devices.alert_title")}<input maxlength="64" autocomplete="off" value=${title}
         onInput=${(event) => setTitle(event.target.value)} /></label>
       <label>${t("devices.alert_message")}<input required maxlength="1024" autocomplete="off" value=${message}
         onInput=${(event) => setMessage(event.target.value)} /></label>
-      <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" aria-disabled=${busy}>${t("devices.alert_action")}</button></div>
-    </form></section>`;
+    <//></section>`;
 }
 
 function Notifications({ id }) {

@@ -4,7 +4,7 @@ import { call } from "../api.js";
 import { session } from "../auth.js";
 import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
-import { ConfirmDialog } from "../components/dialog.js";
+import { ConfirmButton } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { flattenHeadings, Markdown } from "../components/markdown.js";
 import { PagedList, usePages } from "../components/paged_list.js";
@@ -106,7 +106,6 @@ function Keywords({ words }) {
 
 function Experience({ id, editing }) {
   const stored = useData((signal) => request("get_experience", { id }, { signal }), [id]);
-  const [deleting, setDeleting] = useState(false);
   const record = stored.value;
   const caller = useData(
     (signal) => call("tool-server/system/caller", {}, { signal, quiet: true }),
@@ -166,31 +165,22 @@ function Experience({ id, editing }) {
         moderates &&
         html`<div class="actions"><a class="button" href=${link("experiences", [id, "edit"])}>${t("experiences.edit")}
           </a>
-        <button class="danger" onClick=${() => setDeleting(true)}>${t("experiences.delete")}</button></div>`
+        <${ConfirmButton} action=${t("experiences.delete")} text=${t("experiences.delete_text")} onConfirm=${remove} />
+        </div>`
       }`
     }
-    </div>
-    ${
-      deleting &&
-      html`<${ConfirmDialog} title=${t("experiences.delete")} text=${t("experiences.delete_text")}
-        action=${t("experiences.delete")} danger
-      onConfirm=${remove} onClose=${() => setDeleting(false)} />`
-    }`;
+    </div>`;
 }
 
 // A moderator may restore what was deleted; others cannot tell it from what never was.
 function Restore({ id, onRestored }) {
-  const {
-    busy,
-    error,
-    run: restore,
-  } = useAction(async () => {
+  const { busy, error, run } = useAction(async () => {
     await request("restore_experience", { id });
     toast(t("experiences.restored"));
     onRestored();
   });
   return html`<div class="panel row"><p>${t("experiences.maybe_deleted")}</p><${ErrorBox} error=${error} />
-    <p><button onClick=${restore} aria-disabled=${busy}>${t("experiences.restore")}</button></p></div>`;
+    <p><button onClick=${run} aria-disabled=${busy}>${t("experiences.restore")}</button></p></div>`;
 }
 
 function Submission() {
@@ -212,11 +202,7 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
   const [values, setValues] = useState(() => ({ ...initial, ...read(draft) }));
   const [restored, setRestored] = useState(() => isEdited(read(draft), initial));
   const form = useRef(null);
-  const {
-    busy,
-    error,
-    run: submit,
-  } = useAction(async () => {
+  const { busy, error, run } = useAction(async () => {
     const { keywords, ...texts } = values;
     const sent = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.trim() ? text : null]));
     await onSubmit({
@@ -250,7 +236,7 @@ function Form({ initial, draft, action, onSubmit, onCancel }) {
     setValues(initial);
     setRestored(false);
   };
-  return html`<form ref=${form} class="fields" onSubmit=${submit} noValidate>
+  return html`<form ref=${form} class="fields" onSubmit=${run} noValidate>
     ${
       restored &&
       html`<div class="notice" role="status"><p>${t("experiences.restored_edits")}</p>

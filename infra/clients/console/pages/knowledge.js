@@ -1,9 +1,8 @@
 // Knowledge: collections, their documents and passages; ingestion by drop; queries with the parts of each score.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, poll } from "../api.js";
-import { useAction } from "../components/action.js";
 import { useData } from "../components/data.js";
-import { ConfirmDialog, Dialog } from "../components/dialog.js";
+import { ActionDialog, ConfirmButton } from "../components/dialog.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Ingestion } from "../components/ingestion.js";
 import { flattenHeadings, Markdown } from "../components/markdown.js";
@@ -55,30 +54,20 @@ function Collections({ query }) {
 
 function CreateDialog({ onClose }) {
   const [name, setName] = useState("");
-  const {
-    busy,
-    error,
-    run: create,
-  } = useAction(async () => {
+  const create = async () => {
     await call(MANAGE, { action: "create", collection_name: name });
-    onClose();
     go(link("knowledge", [name]));
-  });
-  return html`<${Dialog} title=${t("knowledge.create")} onClose=${onClose}>
-    <form onSubmit=${create}>
-      <label>${t("knowledge.name")}
-        <input required maxlength="64" autocomplete="off" spellcheck=${false} value=${name}
-          onInput=${(event) => setName(event.target.value)} /></label>
-      <p class="help">${t("knowledge.name_help")}</p>
-      <${ErrorBox} error=${error} />
-      <div class="actions"><button type="submit" class="primary" aria-disabled=${busy}>${t("knowledge.create_action")}
-        </button></div>
-    </form>
+  };
+  return html`<${ActionDialog} title=${t("knowledge.create")} action=${t("knowledge.create_action")} act=${create}
+    onClose=${onClose}>
+    <label>${t("knowledge.name")}
+      <input required maxlength="64" autocomplete="off" spellcheck=${false} value=${name}
+        onInput=${(event) => setName(event.target.value)} /></label>
+    <p class="help">${t("knowledge.name_help")}</p>
   <//>`;
 }
 
 function Collection({ name, query }) {
-  const [deleting, setDeleting] = useState(false);
   const [info, setInfo] = useState(null);
   const pages = usePages(
     async (cursor, signal) => {
@@ -126,12 +115,10 @@ function Collection({ name, query }) {
         ${(each) => html`<${DocumentRow} collection=${name} document=${each} />`}
       <//>
     </section>
-    ${info && html`<p><button class="danger" onClick=${() => setDeleting(true)}>${t("knowledge.delete")}</button></p>`}
     ${
-      deleting &&
-      html`<${ConfirmDialog} title=${t("knowledge.delete")}
-        text=${t("knowledge.delete_text", { documents: info.documents })}
-      word=${name} action=${t("knowledge.delete")} danger onConfirm=${remove} onClose=${() => setDeleting(false)} />`
+      info &&
+      html`<p><${ConfirmButton} action=${t("knowledge.delete")} word=${name} onConfirm=${remove}
+        text=${t("knowledge.delete_text", { documents: info.documents })} /></p>`
     }`;
 }
 
@@ -151,7 +138,6 @@ function DocumentRow({ collection, document }) {
 }
 
 function Document({ collection, path, query }) {
-  const [removing, setRemoving] = useState(false);
   const [document_, setDocument] = useState(null);
   const wanted = Number(query.passage) || 0;
   const pages = usePages(
@@ -199,13 +185,8 @@ function Document({ collection, path, query }) {
     <//>
     ${
       document_ &&
-      html`<p><button class="danger" onClick=${() => setRemoving(true)}>${t("knowledge.remove")}</button>
-      </p>`
-    }
-    ${
-      removing &&
-      html`<${ConfirmDialog} title=${t("knowledge.remove")} text=${t("knowledge.remove_text", { path: visible(path) })}
-      action=${t("knowledge.remove")} danger onConfirm=${remove} onClose=${() => setRemoving(false)} />`
+      html`<p><${ConfirmButton} action=${t("knowledge.remove")} onConfirm=${remove}
+        text=${t("knowledge.remove_text", { path: visible(path) })} /></p>`
     }`;
 }
 

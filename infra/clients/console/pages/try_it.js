@@ -94,7 +94,7 @@ function Method({ method }) {
     setParams(changed);
     write(draft, changed);
   };
-  const run = async () => {
+  const request = async () => {
     const response = await send("POST", `/${method.name}`, { body: JSON.stringify(params) });
     if (response.ok && JSON.stringify(read(draft)) === JSON.stringify(params)) write(draft, undefined);
     return response;
@@ -103,7 +103,7 @@ function Method({ method }) {
   return html`<section class="panel" aria-labelledby="method">
     <h2 id="method"><code>${method.name}</code></h2>
     <p>${method.summary}</p>
-    <${Runner} run=${run} onAnswer=${setAnswer} answer=${answer}>
+    <${Runner} request=${request} onAnswer=${setAnswer} answer=${answer}>
       <${SchemaForm} schema=${method.schema} value=${params} onChange=${change} problems=${problems} />
     <//>
     <h3>${t("try_it.as_curl")}</h3>
@@ -124,11 +124,11 @@ function Pad() {
   useEffect(() => {
     write(PAD_DRAFT, text);
   }, [text]);
-  const run = () => send("POST", "/jsonrpc", { body: text });
+  const request = () => send("POST", "/jsonrpc", { body: text });
   return html`<section class="panel" aria-labelledby="pad">
     <h2 id="pad">${t("try_it.pad")}</h2>
     <p>${t("try_it.pad_text")}</p>
-    <${Runner} run=${run} onAnswer=${setAnswer} answer=${answer}>
+    <${Runner} request=${request} onAnswer=${setAnswer} answer=${answer}>
       <label>${t("try_it.request")}
         <textarea class="code" rows="10" spellcheck=${false} value=${text}
           onInput=${(event) => setText(event.target.value)}></textarea>
@@ -138,15 +138,11 @@ function Pad() {
 }
 
 // A form that sends a request and shows the response: status, time, size and body.
-function Runner({ run, answer, onAnswer, children }) {
-  const {
-    busy,
-    error,
-    run: submit,
-  } = useAction(async () => {
+function Runner({ request, answer, onAnswer, children }) {
+  const { busy, error, run } = useAction(async () => {
     onAnswer(null);
     const started = performance.now();
-    const response = await run();
+    const response = await request();
     const text = await response.text();
     onAnswer({
       status: response.status,
@@ -156,7 +152,7 @@ function Runner({ run, answer, onAnswer, children }) {
       problems: problemsIn(text),
     });
   });
-  return html`<form onSubmit=${submit}>
+  return html`<form onSubmit=${run}>
       ${children}
       <div class="actions"><button class="primary" type="submit" aria-disabled=${busy}>
         ${busy ? t("try_it.running") : t("try_it.send")}</button></div>
