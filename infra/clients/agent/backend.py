@@ -90,16 +90,11 @@ class Backend(Protocol):
 class BackendTarget:
     """The knowledge base of a command, and the output's format.
 
-    Parameters
-    ----------
-    data
-        This machine's data folder. If 'kho serve' runs on it, that server is used.
-    endpoint
-        A deployed Kho. Its key is in KHO_KEY or in the keyring (service 'kho', user: the endpoint).
-    timeout
-        Seconds to wait for a response.
-    as_json
-        Print JSON.
+    Args:
+        data: This machine's data folder. If 'kho serve' runs on it, that server is used.
+        endpoint: A deployed Kho. Its key is in KHO_KEY or in the keyring (service 'kho', user: the endpoint).
+        timeout: Seconds to wait for a response.
+        as_json: Print JSON.
     """
 
     data: Path = DEFAULT_DATA

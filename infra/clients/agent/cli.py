@@ -65,18 +65,12 @@ def query(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Search the knowledge base.
 
-    Parameters
-    ----------
-    text
-        The query, in any language.
-    collections
-        Names of collections, separated by commas; default: the project's, or all.
-    top_k
-        The maximum number of passages.
-    document_context
-        The text that you are working on; it influences the ranking.
-    project
-        Search this project's default collections.
+    Args:
+        text: The query, in any language.
+        collections: Names of collections, separated by commas; default: the project's, or all.
+        top_k: The maximum number of passages.
+        document_context: The text that you are working on; it influences the ranking.
+        project: Search this project's default collections.
     """
     params = {"query": text, "collections": collections, "top_k": top_k}
     params |= {"document_context": document_context, "project_name": project}
@@ -90,12 +84,9 @@ def evaluate(queries: Path, /, *, collections: str, target: BackendTarget = DEFA
     Each line of the file is a JSON object: {"query": "…", "relevant": ["path of a document", …]}. The result has
     nDCG@10, recall@10, and the queries whose relevant documents are not first.
 
-    Parameters
-    ----------
-    queries
-        The file of queries, in JSON Lines.
-    collections
-        Names of collections, separated by commas.
+    Args:
+        queries: The file of queries, in JSON Lines.
+        collections: Names of collections, separated by commas.
     """
     from infra.clients.agent import evaluation
 
@@ -110,10 +101,8 @@ def evaluate(queries: Path, /, *, collections: str, target: BackendTarget = DEFA
 def mcp(*, root: _Roots = (), debug: bool = False, target: BackendTarget = DEFAULT_TARGET) -> None:
     """Serve an editor by MCP over STDIO.
 
-    Parameters
-    ----------
-    debug
-        Log details to the standard error.
+    Args:
+        debug: Log details to the standard error.
     """
     from infra.clients.agent import stdio_server
     from infra.clients.agent.files.reader import FileReader
@@ -156,12 +145,9 @@ def create_collection(
 ) -> None:
     """Create a collection.
 
-    Parameters
-    ----------
-    type_
-        Default: project-specific if a project is named, else fundamental.
-    project
-        Link it to this project.
+    Args:
+        type_: Default: project-specific if a project is named, else fundamental.
+        project: Link it to this project.
     """
     linked = {"collection_type": type_ or None, "project_name": project or None}
     params = {"action": "create", "collection_name": name, **linked}
@@ -194,10 +180,8 @@ def delete_collection(
 ) -> None:
     """Delete a collection and everything in it.
 
-    Parameters
-    ----------
-    yes
-        Skip the confirmation.
+    Args:
+        yes: Skip the confirmation.
     """
     with backend_or_exit(target) as backend:
         if not yes:
@@ -220,10 +204,8 @@ def add_folder(
 ) -> None:
     """Synchronise with a folder: add new and changed files, remove missing ones, skip unchanged ones.
 
-    Parameters
-    ----------
-    recursive
-        Include subfolders.
+    Args:
+        recursive: Include subfolders.
     """
     _ingest(path, collection, root, target, recursive=recursive)
 
@@ -240,12 +222,9 @@ def add_text(
 ) -> None:
     """Add a text in Markdown.
 
-    Parameters
-    ----------
-    content
-        The text; '-' reads it from the standard input.
-    source
-        The text's origin, which identifies it: adding the same source again replaces the text.
+    Args:
+        content: The text; '-' reads it from the standard input.
+        source: The text's origin, which identifies it: adding the same source again replaces the text.
     """
     with exit_on_error(target):
         content = _read_standard_input() if content == "-" else content

@@ -17,12 +17,9 @@ def env(*, output: Path = Path("env.json"), data: Path = DEFAULT_DATA) -> None:
 
     Settings in this command's environment, such as KHO_QDRANT_URL, are passed on.
 
-    Parameters
-    ----------
-    output
-        The file to write. Only you can read it: it contains the address of the store.
-    data
-        The data folder of 'kho serve'.
+    Args:
+        output: The file to write. Only you can read it: it contains the address of the store.
+        data: The data folder of 'kho serve'.
     """
     try:
         server = running_server(data)

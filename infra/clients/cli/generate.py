@@ -8,10 +8,8 @@ from infra.installation import IS_CHECKOUT
 def generate(*, check: bool = False) -> None:
     """Write template.yaml, catalogues, sample events, alarms and reference pages from the functions.
 
-    Parameters
-    ----------
-    check
-        Write nothing, and fail if a file is out of date.
+    Args:
+        check: Write nothing, and fail if a file is out of date.
     """
     if not IS_CHECKOUT:
         exit_with_error("This is an installed Kho: 'kho generate' writes the files of a checkout.")

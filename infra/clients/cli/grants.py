@@ -29,10 +29,8 @@ grants: Final = App(name="grants", help="OAuth grants: what people have allowed 
 def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """List grants, without their tokens.
 
-    Parameters
-    ----------
-    tenant
-        List only this tenant's grants.
+    Args:
+        tenant: List only this tenant's grants.
     """
     with _open_grants(target) as store:
         records = [_record(store, grant) for grant in store.list_grants(tenant)]
@@ -47,12 +45,9 @@ def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_
 def revoke(grant_id: str, /, *, tenant: str, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Revoke a grant with all of its tokens. They are rejected within a minute.
 
-    Parameters
-    ----------
-    grant_id
-        The grant's ID, from 'kho grants list'.
-    tenant
-        The grant's tenant.
+    Args:
+        grant_id: The grant's ID, from 'kho grants list'.
+        tenant: The grant's tenant.
     """
     require_tenant_id(tenant)
     with _open_grants(target) as store:

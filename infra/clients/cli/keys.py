@@ -42,16 +42,11 @@ def create(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Create a key. It is shown only once; the store keeps only its hash.
 
-    Parameters
-    ----------
-    tenant
-        The tenant that callers with this key belong to.
-    role
-        reader: queries. writer: also changes. operator: also devices. admin: also moderation.
-    name
-        The caller's name, as audit logs show it ('sub'); default: 'key-' and the key's id.
-    expires_in_days
-        The key's lifetime; default: unlimited.
+    Args:
+        tenant: The tenant that callers with this key belong to.
+        role: reader: queries. writer: also changes. operator: also devices. admin: also moderation.
+        name: The caller's name, as audit logs show it ('sub'); default: 'key-' and the key's id.
+        expires_in_days: The key's lifetime; default: unlimited.
     """
     require_tenant_id(tenant)
     if name and (len(name) > 128 or not name.isprintable()):
@@ -72,10 +67,8 @@ def create(  # noqa: PLR0913 - one argument an option
 def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """List keys, without their secrets.
 
-    Parameters
-    ----------
-    tenant
-        List only this tenant's keys.
+    Args:
+        tenant: List only this tenant's keys.
     """
     with _open_keys(target) as store:
         signed = Counter(grant.key_id for grant in _active_grants(tenant))
@@ -91,10 +84,8 @@ def list_(*, tenant: str | None = None, target: DataTarget = DEFAULT_TARGET, as_
 def revoke(key_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Revoke a key. It is rejected within a minute, as are the tokens of OAuth grants that it signed.
 
-    Parameters
-    ----------
-    key_id
-        The key's ID, from 'kho keys list', not the key itself.
+    Args:
+        key_id: The key's ID, from 'kho keys list', not the key itself.
     """
     with _open_keys(target) as store:
         key = store.revoke(key_id)

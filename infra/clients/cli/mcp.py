@@ -23,14 +23,10 @@ def mcp(
     Without --endpoint they work on this machine's data, by the server that runs on it; if there is none, one is
     started and ends with the session.
 
-    Parameters
-    ----------
-    toolset
-        Offer one toolset; default: all.
-    root
-        A folder whose files may be read; default: the working folder.
-    debug
-        Log details to the standard error.
+    Args:
+        toolset: Offer one toolset; default: all.
+        root: A folder whose files may be read; default: the working folder.
+        debug: Log details to the standard error.
     """
     from infra.clients.agent import stdio_server
     from infra.clients.agent.files.reader import FileReader

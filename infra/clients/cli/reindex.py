@@ -60,14 +60,11 @@ def reindex(
     documents that are up to date. Stop a 'kho serve' that runs
     on the data folder first, unless its index is a Qdrant server.
 
-    Parameters
-    ----------
-    tenant
-        Only this tenant.
-    collection
-        Only this collection of research-agent, or 'agent-data' for documents, or, without a tenant, 'experiences'.
-    force
-        Also index documents that are up to date.
+    Args:
+        tenant: Only this tenant.
+        collection: Only this collection of research-agent, or 'agent-data' for documents, or, without a tenant,
+            'experiences'.
+        force: Also index documents that are up to date.
     """
     with open_stores(target) as running:
         if not config().has_index:

@@ -59,40 +59,28 @@ def serve(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Serve template.yaml on this machine, with every service embedded.
 
-    Parameters
-    ----------
-    host
-        The address to listen on; an address other than loopback requires --auth required.
-    port
-        The HTTP port; 0 chooses a free one.
-    mqtt_port
-        The port of the devices' MQTT broker; 0 chooses a free one; default: 1883, or a free one if that is taken.
-    mqtt_rate
-        The maximum number of messages a second that a connection may publish, as with IoT Core; 0: unlimited.
-    mqtt_url
-        An external broker such as mqtt://127.0.0.1:1883, with its own authentication; default: the embedded broker.
-    mqtt_token
-        The external broker's password of the user 'kho', if it requires one.
-    data
-        The folder of all data.
-    auth
-        open: every caller is the tenant 'local'. required: callers need a key, see 'kho keys create'.
-    aws_endpoint
-        A DynamoDB endpoint; default: the embedded store.
-    store
-        private: only this server reaches the embedded store. loopback: every program of this machine does, those of
-        other users too, for the AWS command line and for containers on the host's network.
-    qdrant_url
-        A Qdrant server, with its key in KHO_QDRANT_KEY; default: the embedded engine.
-    root
-        A folder whose files ingestions may read, if the address is a loopback one; default: the working folder.
-    cors_origins
-        The origins of web pages that may call, separated by commas, such as https://app.example.com; default: none.
-    public_url
-        The address under which clients reach this server, such as https://kho.example.com, for OAuth; default: the
-        address that is listened on, if it is a loopback one.
-    grace_seconds
-        The seconds in which the server ends when it is asked to, by force if need be.
+    Args:
+        host: The address to listen on; an address other than loopback requires --auth required.
+        port: The HTTP port; 0 chooses a free one.
+        mqtt_port: The port of the devices' MQTT broker; 0 chooses a free one; default: 1883, or a free one if that is
+            taken.
+        mqtt_rate: The maximum number of messages a second that a connection may publish, as with IoT Core; 0:
+            unlimited.
+        mqtt_url: An external broker such as mqtt://127.0.0.1:1883, with its own authentication; default: the embedded
+            broker.
+        mqtt_token: The external broker's password of the user 'kho', if it requires one.
+        data: The folder of all data.
+        auth: open: every caller is the tenant 'local'. required: callers need a key, see 'kho keys create'.
+        aws_endpoint: A DynamoDB endpoint; default: the embedded store.
+        store: private: only this server reaches the embedded store. loopback: every program of this machine does, those
+            of other users too, for the AWS command line and for containers on the host's network.
+        qdrant_url: A Qdrant server, with its key in KHO_QDRANT_KEY; default: the embedded engine.
+        root: A folder whose files ingestions may read, if the address is a loopback one; default: the working folder.
+        cors_origins: The origins of web pages that may call, separated by commas, such as https://app.example.com;
+            default: none.
+        public_url: The address under which clients reach this server, such as https://kho.example.com, for OAuth;
+            default: the address that is listened on, if it is a loopback one.
+        grace_seconds: The seconds in which the server ends when it is asked to, by force if need be.
     """
     shutdown = _watch_signals(grace_seconds)
     if auth == "open" and host not in _LOOPBACK:

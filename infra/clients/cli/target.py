@@ -40,14 +40,10 @@ SETTINGS_FUNCTIONS: Final = ("tool_server-system_check", "device_server-devices_
 class DataTarget:
     """The data of a command.
 
-    Parameters
-    ----------
-    data
-        The data folder of 'kho serve'.
-    aws_endpoint
-        The DynamoDB endpoint of 'kho serve', if it uses one.
-    stack
-        The name of a deployed stack, accessed with your own AWS credentials.
+    Args:
+        data: The data folder of 'kho serve'.
+        aws_endpoint: The DynamoDB endpoint of 'kho serve', if it uses one.
+        stack: The name of a deployed stack, accessed with your own AWS credentials.
     """
 
     data: Path = DEFAULT_DATA

@@ -44,12 +44,9 @@ API keys, which are looked up by their id."""
 def export(tenant_id: str, /, *, to: Path, target: DataTarget = DEFAULT_TARGET) -> None:
     """Write all data of a tenant as JSON Lines, including deleted documents and audit logs.
 
-    Parameters
-    ----------
-    tenant_id
-        The tenant.
-    to
-        The folder of the files; it is created if necessary.
+    Args:
+        tenant_id: The tenant.
+        to: The folder of the files; it is created if necessary.
     """
     require_tenant_id(tenant_id)
     with open_stores(target):
@@ -75,12 +72,9 @@ def erase(
 
     Stop a 'kho serve' that runs on the data folder first, unless its index is a Qdrant server.
 
-    Parameters
-    ----------
-    tenant_id
-        The tenant.
-    yes
-        Skip the confirmation.
+    Args:
+        tenant_id: The tenant.
+        yes: Skip the confirmation.
     """
     require_tenant_id(tenant_id)
     if not yes and not _confirm(tenant_id):

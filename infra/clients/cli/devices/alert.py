@@ -18,16 +18,11 @@ def alert(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Show a text on a device's display and play a sound.
 
-    Parameters
-    ----------
-    device_id
-        The device, from 'kho devices list'.
-    message
-        The text.
-    status
-        The title, in the status bar; by default Message.
-    emotion
-        The face or the symbol on the display, such as happy, sad or surprised; by default neutral.
+    Args:
+        device_id: The device, from 'kho devices list'.
+        message: The text.
+        status: The title, in the status bar; by default Message.
+        emotion: The face or the symbol on the display, such as happy, sad or surprised; by default neutral.
     """
     options = {"status": status, "emotion": emotion}
     params = {"device_id": device_id, "message": message} | {name: value for name, value in options.items() if value}

@@ -41,16 +41,11 @@ def call(
 ) -> None:
     """Run one of a device's tools and print the result.
 
-    Parameters
-    ----------
-    device_id
-        The device, from 'kho devices list'.
-    tool
-        The tool's name, such as self.audio_speaker.set_volume.
-    arguments
-        The tool's arguments as name=value. A value that is valid JSON is parsed, any other is text.
-    timeout_ms
-        The time to wait for the reply.
+    Args:
+        device_id: The device, from 'kho devices list'.
+        tool: The tool's name, such as self.audio_speaker.set_volume.
+        arguments: The tool's arguments as name=value. A value that is valid JSON is parsed, any other is text.
+        timeout_ms: The time to wait for the reply.
     """
     values = dict(_argument(each) for each in arguments)
     params = {"device_id": device_id, "name": tool, "arguments": values, "timeout_ms": timeout_ms}
@@ -74,10 +69,8 @@ def watch(
 ) -> None:
     """Follow devices until Ctrl-C: connections, sessions and notifications.
 
-    Parameters
-    ----------
-    device_id
-        One device; by default all of the tenant's.
+    Args:
+        device_id: One device; by default all of the tenant's.
     """
     if not has_broker(target):
         exit_with_error(

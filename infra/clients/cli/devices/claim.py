@@ -17,14 +17,10 @@ def claim(
 ) -> None:
     """Claim a board by the code that it shows and speaks.
 
-    Parameters
-    ----------
-    code
-        The six digits.
-    name
-        A display name.
-    replaces
-        A device that this board takes the place of; it is released.
+    Args:
+        code: The six digits.
+        name: A display name.
+        replaces: A device that this board takes the place of; it is released.
     """
     params = {"code": code, "name": name} | ({"replaces": replaces} if replaces else {})
     with open_client(target) as client:
@@ -35,10 +31,8 @@ def claim(
 def release(device_id: str, /, *, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Release a device: its connection is closed, and a claimed board shows a code again at its next start.
 
-    Parameters
-    ----------
-    device_id
-        Its id, from 'kho devices list'.
+    Args:
+        device_id: Its id, from 'kho devices list'.
     """
     with open_client(target) as client:
         released = client.call("devices/release", {"device_id": device_id})

@@ -28,14 +28,10 @@ _TIMEOUT_SECONDS: Final = 30.0
 class DeviceTarget:
     """The tenant and the installation that commands work on.
 
-    Parameters
-    ----------
-    tenant
-        The devices' tenant. At an endpoint the key determines it.
-    data
-        The local data folder.
-    endpoint
-        A deployed Kho; its key is in KHO_KEY or in the keyring (service 'kho', user the endpoint).
+    Args:
+        tenant: The devices' tenant. At an endpoint the key determines it.
+        data: The local data folder.
+        endpoint: A deployed Kho; its key is in KHO_KEY or in the keyring (service 'kho', user the endpoint).
     """
 
     tenant: str = LOCAL.tenant_id

@@ -22,14 +22,11 @@ def set_(
 ) -> None:
     """Offer firmware to the tenant's boards of a kind, at each check-in while theirs is older.
 
-    Parameters
-    ----------
-    board
-        The kind of board, as 'kho devices list' shows it, such as bread-compact-wifi.
-    version
-        The version that the firmware says of itself: digits and dots.
-    url
-        The https:// address of the application's image, or /firmware/NAME for a file in 'firmware' of the data folder.
+    Args:
+        board: The kind of board, as 'kho devices list' shows it, such as bread-compact-wifi.
+        version: The version that the firmware says of itself: digits and dots.
+        url: The https:// address of the application's image, or /firmware/NAME for a file in 'firmware' of the data
+            folder.
     """
     with open_client(target) as client:
         release = client.call("firmware/set", {"board": board, "version": version, "url": url})
@@ -54,10 +51,8 @@ def list_(*, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> 
 def delete(board: str, /, *, target: DeviceTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Stop to offer firmware to boards of a kind.
 
-    Parameters
-    ----------
-    board
-        The kind of board, from 'kho devices firmware list'.
+    Args:
+        board: The kind of board, from 'kho devices firmware list'.
     """
     with open_client(target) as client:
         release = client.call("firmware/delete", {"board": board})

@@ -34,16 +34,11 @@ def register(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Register a device; its password is shown once and stored only as a hash.
 
-    Parameters
-    ----------
-    device_id
-        Its client id: letters, digits and : _ - , such as its MAC address.
-    tenant
-        The tenant that owns it.
-    name
-        A display name; by default its id.
-    subscribes
-        The device subscribes to its topic and is reached by publishing there; stock firmware does not.
+    Args:
+        device_id: Its client id: letters, digits and : _ - , such as its MAC address.
+        tenant: The tenant that owns it.
+        name: A display name; by default its id.
+        subscribes: The device subscribes to its topic and is reached by publishing there; stock firmware does not.
     """
     require_tenant_id(tenant)
     if not ids.may_be_registered(device_id):
@@ -75,10 +70,8 @@ def register(  # noqa: PLR0913 - one argument per option
 def revoke(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Revoke a device: its connection is closed; its password and certificates become invalid.
 
-    Parameters
-    ----------
-    device_id
-        Its id, from 'kho devices list'.
+    Args:
+        device_id: Its id, from 'kho devices list'.
     """
     with _registry(target) as registry:
         device = registry.revoke(device_id)
@@ -89,10 +82,8 @@ def revoke(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: A
 def rotate(device_id: str, /, *, target: DataTarget = DEFAULT_TARGET, as_json: AsJson = False) -> None:
     """Make the password of a claimed board invalid; it gets the next one when it is switched on again.
 
-    Parameters
-    ----------
-    device_id
-        Its id, from 'kho devices list'.
+    Args:
+        device_id: Its id, from 'kho devices list'.
     """
     with _registry(target) as registry:
         device = registry.rotate(device_id)

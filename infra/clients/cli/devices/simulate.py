@@ -34,16 +34,12 @@ _PHOTO: Final = Path(simulator.__file__).with_name("photo.jpg")
 class StockOptions:
     """A stock board, from an empty flash on.
 
-    Parameters
-    ----------
-    stock
-        Simulate one stock board: it checks in, shows its code, is claimed, and connects with the settings that it gets.
-    ota_url
-        The address on the board's own page; by default that of the 'kho serve' that uses the data folder.
-    flash
-        The folder of the board's flash; by default a temporary one, an empty flash.
-    verbose
-        Print each request of the board and its answer, with its Client-Id and its password.
+    Args:
+        stock: Simulate one stock board: it checks in, shows its code, is claimed, and connects with the settings that
+            it gets.
+        ota_url: The address on the board's own page; by default that of the 'kho serve' that uses the data folder.
+        flash: The folder of the board's flash; by default a temporary one, an empty flash.
+        verbose: Print each request of the board and its answer, with its Client-Id and its password.
     """
 
     stock: bool = False
@@ -57,28 +53,17 @@ class StockOptions:
 class FleetOptions:
     """The size and the kind of a simulated fleet.
 
-    Parameters
-    ----------
-    number
-        The number of devices.
-    prefix
-        The prefix of their ids; a number follows.
-    quirk
-        An additional quirk; may be given several times.
-    plain
-        Leave out the firmware's quirks: devices follow the protocol description.
-    reconnect
-        The shortest and the longest delay before a reconnect, in seconds.
-    keepalive
-        The MQTT keepalive, in seconds.
-    user
-        Their user name; by default each device's id, if there is a password.
-    password
-        Their password.
-    camera
-        Give them a camera, which sends photos to the address that their session offers.
-    photo
-        What the camera sees, a JPEG file; by default a ball and a cup.
+    Args:
+        number: The number of devices.
+        prefix: The prefix of their ids; a number follows.
+        quirk: An additional quirk; may be given several times.
+        plain: Leave out the firmware's quirks: devices follow the protocol description.
+        reconnect: The shortest and the longest delay before a reconnect, in seconds.
+        keepalive: The MQTT keepalive, in seconds.
+        user: Their user name; by default each device's id, if there is a password.
+        password: Their password.
+        camera: Give them a camera, which sends photos to the address that their session offers.
+        photo: What the camera sees, a JPEG file; by default a ball and a cup.
     """
 
     number: Annotated[int, Parameter(name=("--number", "-n"), validator=Number(gte=1, lte=20_000))] = 1
@@ -129,12 +114,10 @@ def simulate(
 ) -> None:
     """Simulate devices until Ctrl-C: each connects, answers calls, and reconnects after a loss.
 
-    Parameters
-    ----------
-    mqtt_url
-        The broker, such as mqtt://127.0.0.1:1883; by default that of the 'kho serve' that uses the data folder.
-    data
-        The data folder of 'kho serve'.
+    Args:
+        mqtt_url: The broker, such as mqtt://127.0.0.1:1883; by default that of the 'kho serve' that uses the data
+            folder.
+        data: The data folder of 'kho serve'.
     """
     # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -23,12 +23,9 @@ def set_(
 ) -> None:
     """Set the address, and send it a first event. The secret of the signatures is shown once.
 
-    Parameters
-    ----------
-    url
-        The https:// address, of a public host and without redirects.
-    event
-        A kind of event; may be given several times. By default all.
+    Args:
+        url: The https:// address, of a public host and without redirects.
+        event: A kind of event; may be given several times. By default all.
     """
     with open_client(target) as client:
         created = client.call("webhooks/set", {"url": url, "events": list(event)})
