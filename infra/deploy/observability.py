@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from infra.deploy.function_resources import DumperWithoutAliases
-from infra.local.template import logical_id
+from infra.local.template import document, logical_id
 from shared.platform.telemetry import SERVICES
 from shared.search.embedding.function import BULK_FUNCTION
 
@@ -38,8 +38,7 @@ _METRICS_PER_ALARM: Final = 10
 """CloudWatch's limit for the metric math expression of an alarm."""
 _NAMESPACE: Final = {"Fn::Sub": "Kho/${Stack}"}
 _THROTTLED: Final = "ThrottledRequests"
-"""The metric of answers with 429, which an HTTP API counts among all its 4xx."""
-_BOOLEAN: Final = ["true", "false"]
+"""The metric of answers with 429, which an HTTP API counts among all its 4xx. Its filter is in the base."""
 _COLUMNS: Final = 3
 _WIDTH: Final = 24 // _COLUMNS
 _HEIGHT: Final = 6
@@ -55,10 +54,6 @@ _Metric = tuple[Any, str, dict[str, Any]]
 
 def logs(template: Template) -> str:
     """Return the nested stack with a log group of limited retention for each function."""
-    parameters = {
-        "Stack": {"Type": "String", "Description": "The name of the stack of the functions."},
-        "RetentionDays": {"Type": "Number", "Description": "The retention of the log groups, in days."},
-    }
     groups = {
         logical_id(function): {
             "Type": "AWS::Logs::LogGroup",
@@ -71,63 +66,25 @@ def logs(template: Template) -> str:
         }
         for function in sorted(template.functions)
     }
-    return _stack("Kho - the functions' log groups.", {"Parameters": parameters, "Resources": groups})
+    return _stack("logs_base.yaml", groups)
 
 
 def observability(template: Template) -> str:
     """Return the nested stack with the alarms and the dashboard."""
-    parameters = {
-        "Stack": {"Type": "String", "Description": "The name of the monitored stack."},
-        "Api": {"Type": "String", "Description": "The ID of its HTTP API."},
-        "DeadLetters": {"Type": "String", "Description": "The name of the workers' dead-letter queue."},
-        "Alarms": {
-            "Type": "String",
-            "AllowedValues": ["none", "essential", "all"],
-            "Description": "The alarms to create - all adds crashes and throttles by server and by table.",
-        },
-        "AccessLog": {"Type": "String", "Description": "The name of the HTTP API's access log."},
-        "Tables": {"Type": "CommaDelimitedList", "Description": "The names of the tables."},
-        "DeviceRules": {"Type": "CommaDelimitedList", "Description": "The names of IoT Core's rules."},
-        "Devices": {"Type": "String", "AllowedValues": _BOOLEAN, "Description": "The stack has devices."},
-        "ShowDashboard": {"Type": "String", "AllowedValues": _BOOLEAN, "Description": "There is a dashboard."},
-        "Topic": {"Type": "String", "Description": "The SNS topic of the alarms' notifications, or empty."},
-    }
-    conditions = {
-        "WithAlarms": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Alarms"}, "none"]}]},
-        "WithAllAlarms": {"Fn::Equals": [{"Ref": "Alarms"}, "all"]},
-        "WithDeviceAlarms": {"Fn::And": [{"Condition": "WithAlarms"}, _is_true("Devices")]},
-        "WithAllDeviceAlarms": {"Fn::And": [{"Condition": "WithAllAlarms"}, _is_true("Devices")]},
-        "WithDashboard": _is_true("ShowDashboard"),
-        "WithTopic": {"Fn::Not": [{"Fn::Equals": [{"Ref": "Topic"}, ""]}]},
-    }
     body = json.dumps({"widgets": list(_widgets(template))}, separators=(",", ":"))
     dashboard = {
         "Type": "AWS::CloudWatch::Dashboard",
         "Condition": "WithDashboard",
         "Properties": {"DashboardName": {"Ref": "Stack"}, "DashboardBody": {"Fn::Sub": body}},
     }
-    throttled = {
-        "Type": "AWS::Logs::MetricFilter",
-        "Condition": "WithAlarms",
-        "Properties": {
-            "LogGroupName": {"Ref": "AccessLog"},
-            "FilterPattern": '{ $.status = "429" }',
-            "MetricTransformations": [
-                {"MetricName": _THROTTLED, "MetricNamespace": _NAMESPACE, "MetricValue": "1", "Unit": "Count"}
-            ],
-        },
-    }
-    resources = _alarms(template) | {_THROTTLED: throttled, "Dashboard": dashboard}
-    sections = {"Parameters": parameters, "Conditions": conditions, "Resources": resources}
-    return _stack("Kho - alarms and a dashboard.", sections)
+    resources = _alarms(template) | {"Dashboard": dashboard}
+    return _stack("observability_base.yaml", resources)
 
 
-def _is_true(parameter: str) -> dict[str, Any]:
-    return {"Fn::Equals": [{"Ref": parameter}, "true"]}
-
-
-def _stack(description: str, sections: dict[str, Any]) -> str:
-    stack = {"AWSTemplateFormatVersion": "2010-09-09", "Description": description, **sections}
+def _stack(base: str, resources: dict[str, Any]) -> str:
+    """Return the text of a stack: its hand-written part in the file `base`, and these resources."""
+    stack = document(FILE.with_name(base).read_text(encoding="utf-8"))
+    stack["Resources"] = stack.get("Resources", {}) | resources
     return _HEAD + yaml.dump(stack, sort_keys=False, default_flow_style=None, width=150, Dumper=DumperWithoutAliases)
 
 
