@@ -41,8 +41,6 @@ class BrokerCounters:
     """Messages dropped because the client exceeded its publish rate."""
     refused: int = 0
     """Connections, messages and subscriptions denied by the access rules."""
-    malformed: int = 0
-    """Connections ended because of malformed or forbidden packets."""
 
 
 class Broker:

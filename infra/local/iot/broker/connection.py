@@ -127,7 +127,6 @@ class BrokerConnection(asyncio.Protocol):
         try:
             more = self._process_batch(self._broker.clock())
         except MalformedPacket as error:
-            self._broker.counters.malformed += 1
             if not self._handler and error.reason is ReasonCode.UNSUPPORTED_PROTOCOL_VERSION:
                 self.send(Connack(CONNACK_3[error.reason]))
             self.end(error.reason, DisconnectReason.CLIENT_ERROR)

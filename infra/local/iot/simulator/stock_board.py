@@ -88,7 +88,6 @@ class StockBoard:
     """Wait for seconds. Return True if the board was switched off meanwhile."""
     trace: Trace = lambda _line: None
     show: Callable[[Activation], None] = lambda _activation: None
-    clock_ms: int = 0
     firmware_offer: tuple[str, str] | None = None
     """The version and URL of the last check-in's offer, if it is newer."""
 
@@ -219,10 +218,6 @@ class StockBoard:
             for name, value in values.items() if isinstance(values, dict) else ():
                 if isinstance(value, str | int) and not isinstance(value, bool):
                     self.flash.write(namespace, name, value)
-        timestamp = _member(_member(content, "server_time"), "timestamp")
-        if isinstance(timestamp, int):
-            offset = _member(_member(content, "server_time"), "timezone_offset")
-            self.clock_ms = timestamp + (offset if isinstance(offset, int) else 0) * 60_000
         self._read_firmware_offer(_member(content, "firmware"))
         return _activation(_member(content, "activation"))
 
