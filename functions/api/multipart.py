@@ -1,7 +1,5 @@
 """Forms of the type multipart/form-data."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 IoT Core invokes it again every five minutes, so a revoked device is disconnected by then. A failure denies access.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -5,8 +5,6 @@ which an operator claims.
 Firmware takes only status 200 for success, hangs at answers of 8 KB, and aborts on names of more than 15 characters.
 """
 
-from __future__ import annotations
-
 import time
 from http import HTTPStatus
 from typing import Any, Final

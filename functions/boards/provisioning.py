@@ -4,8 +4,6 @@ All devices of a series share the claim certificate, so a device must also know 
 by a code get no certificate: it would outlive their release.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from api.deployment import DEVICES, lambda_function, table

@@ -1,7 +1,5 @@
 """device-server: the tools of a fleet of ESP32 devices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 

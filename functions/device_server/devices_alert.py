@@ -1,7 +1,5 @@
 """device-server/devices/alert: show a text on a device's display and play a sound."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Final
 

@@ -1,7 +1,5 @@
 """device-server/devices/claim: take over a board by the code that it shows."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """device-server/devices/get: one device, and whether it is connected now."""
 
-from __future__ import annotations
-
 from api.deployment import DEVICE_CONNECTIONS, lambda_function, table
 from api.handler import method
 from device_server import DeviceParams

@@ -1,7 +1,5 @@
 """device-server/devices/list: the tenant's devices and their connection state."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from api.deployment import DATA_PLANE, lambda_function, table

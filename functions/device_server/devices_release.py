@@ -1,7 +1,5 @@
 """device-server/devices/release: give up a device, which is disconnected; a claimed board shows a code again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from api.deployment import DEVICE_DISCONNECTION, lambda_function, table

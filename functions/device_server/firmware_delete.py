@@ -1,7 +1,5 @@
 """device-server/firmware/delete: stop to offer firmware to the tenant's boards of a kind."""
 
-from __future__ import annotations
-
 from api.deployment import lambda_function, table
 from api.handler import method
 from device_server import BoardName, FirmwareView

@@ -1,7 +1,5 @@
 """device-server/firmware/list: the firmware of the tenant's boards, and the boards that failed to install it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final

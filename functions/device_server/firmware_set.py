@@ -1,7 +1,5 @@
 """device-server/firmware/set: offer firmware to boards of a kind at each check-in while theirs is older."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

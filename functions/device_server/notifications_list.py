@@ -1,7 +1,5 @@
 """device-server/notifications/list: a device's notifications, newest first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from api.deployment import lambda_function, table

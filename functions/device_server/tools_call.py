@@ -1,7 +1,5 @@
 """device-server/tools/call: run one of a device's tools, once."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """device-server/tools/list: the tools of one device, from the stored catalogue if there is one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

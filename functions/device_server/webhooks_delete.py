@@ -1,7 +1,5 @@
 """device-server/webhooks/delete: remove the tenant's webhook, and the events that wait for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

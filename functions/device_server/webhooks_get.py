@@ -1,7 +1,5 @@
 """device-server/webhooks/get: the tenant's webhook, and the state of its deliveries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """device-server/webhooks/set: the address to which the events of the tenant's devices are sent, with a new secret."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Send a tenant's webhook events: those of each device in order, again for 24 hours."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

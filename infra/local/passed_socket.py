@@ -1,7 +1,5 @@
 """Connections of a server in another network namespace, passed over a Unix socket."""
 
-from __future__ import annotations
-
 import os
 import socket
 from typing import Final

@@ -4,8 +4,6 @@
 Unix socket, whose file only its user may open, it hands out connections to the command's port.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

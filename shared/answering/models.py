@@ -1,7 +1,5 @@
 """Data models of a question, its sources and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -5,8 +5,6 @@ of time or memory cannot count. So an attempt at a record that is late and alone
 begins, and withdrawn when it ends well, or when a service did not answer.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

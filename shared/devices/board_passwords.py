@@ -4,8 +4,6 @@ The setting holds secrets separated by spaces or lines. The first makes password
 whose password is refused does not check in by itself, so a new secret is put before the old one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from typing import Final

@@ -1,7 +1,5 @@
 """The time to wait for a device's reply."""
 
-from __future__ import annotations
-
 from typing import Final
 
 DEFAULT_TIMEOUT_MS: Final = 10_000

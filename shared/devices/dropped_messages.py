@@ -1,7 +1,5 @@
 """Dropped device messages: counted by kind, logged at most once a second, never with their content."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Errors of device calls; each says whether the call may have been executed."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from shared.rpc.error_template import ErrorTemplate

@@ -1,7 +1,5 @@
 """Tools of stock firmware that do not do what their descriptions and replies say."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 REBOOT: Final = "self.reboot"

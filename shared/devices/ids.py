@@ -1,7 +1,5 @@
 """Client ids and topics of devices and of the backend."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

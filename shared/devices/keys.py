@@ -24,8 +24,6 @@ A connecting device is identified by its id alone, which leads to its tenant. Ne
 contain '#'.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Final
 

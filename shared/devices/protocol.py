@@ -1,7 +1,5 @@
 """Messages of the device protocol: the envelope, the JSON-RPC inside it, and a tolerant parser of device messages."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal

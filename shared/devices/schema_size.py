@@ -1,7 +1,5 @@
 """The sizes of a device's schema and of arguments. Their product bounds the work of a validation before it begins."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 from urllib.parse import unquote
 

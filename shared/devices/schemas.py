@@ -1,7 +1,5 @@
 """The response schema of a device."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from shared.devices.registry import Downlink, RegisteredDevice, devices_table

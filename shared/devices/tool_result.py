@@ -1,7 +1,5 @@
 """Tool results as MCP content."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """The errors of documents and of the document tree."""
 
-from __future__ import annotations
-
 from shared.rpc.error_template import ErrorTemplate
 from shared.rpc.errors import Conflict, NotFound
 

@@ -5,8 +5,6 @@ insertion between two keys takes as many more digits as it needs. Each key lies 
 its gap, so that two concurrent insertions seldom choose the same key.
 """
 
-from __future__ import annotations
-
 import random
 from itertools import count as counting
 from typing import Final

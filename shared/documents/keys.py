@@ -15,8 +15,6 @@ A write is one transaction over the first four, the child, the bin and the reque
 written before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 ROOT: Final = "root"

@@ -1,7 +1,5 @@
 """The data types of documents in requests and results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 

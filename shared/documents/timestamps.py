@@ -1,7 +1,5 @@
 """Timestamps: ISO 8601 in the API, microseconds since 1970 in the store, where conditions compare them."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta

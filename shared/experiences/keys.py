@@ -6,8 +6,6 @@ standing#{xx}  {id}      its query counter, with the last time; apart because it
 served#{x}     {served}  the ids that one query has returned, still to be counted
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 CONTENT: Final = "content#"

@@ -1,7 +1,5 @@
 """Results of recall-kit. Every method returns `{success, data}`, or `{success, error}` at the endpoints."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Literal, Self, TypeVar
 

@@ -4,8 +4,6 @@ The first word of a code is its category, which maps to a JSON-RPC error number:
 CONFIGURATION_.
 """
 
-from __future__ import annotations
-
 from shared.rpc.error_template import ErrorTemplate
 from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
 

@@ -17,8 +17,6 @@ A collection's id is random and never reused. A late writer to a deleted collect
 read again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Final, Literal
 

@@ -1,7 +1,5 @@
 """Data models of the knowledge base."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal

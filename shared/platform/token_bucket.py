@@ -1,7 +1,5 @@
 """Token buckets. The state of one is a single number: the time at which it is full again, in microseconds."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Names that people tell apart by eye: of collections, of projects and of devices."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final

@@ -1,7 +1,5 @@
 """Unicode's normal forms of outside text, in linear time."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final, Literal

@@ -1,7 +1,5 @@
 """Whitespace and invisible characters."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """BM25 as sparse vectors: each term's weight in a passage. The vector store adds the terms' rarity (IDF)."""
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The number of usable processor cores."""
 
-from __future__ import annotations
-
 import os
 import sys
 

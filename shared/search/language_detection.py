@@ -1,7 +1,5 @@
 """Language detection, and the texts of answers that depend on the language."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

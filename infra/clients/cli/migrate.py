@@ -1,7 +1,5 @@
 """`kho migrate`: bring stored data to the formats of this program."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -3,8 +3,6 @@
 `sam build` runs this as a program, `kho serve` imports it; only the standard library.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

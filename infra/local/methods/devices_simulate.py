@@ -1,7 +1,5 @@
 """device-server/devices/simulate: connect three simulated devices, until the server ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from api.handler import method

@@ -1,7 +1,5 @@
 """The address at which boards reach the broker, as firmware takes it: a host, with a port or not."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

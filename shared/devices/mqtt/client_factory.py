@@ -1,7 +1,5 @@
 """The process-wide device client, whose connections are kept between calls."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from shared.devices.device_client import DeviceClient

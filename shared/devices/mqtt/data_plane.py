@@ -1,7 +1,5 @@
 """A client of IoT Core's data plane: direct messages and presence."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Final

@@ -1,7 +1,5 @@
 """SentencePiece unigram tokenizer of e5: the most probable segmentation of each word."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Final, TypedDict

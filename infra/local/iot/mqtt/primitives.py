@@ -1,7 +1,5 @@
 """MQTT's integers, strings and binary data."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from infra.local.iot.mqtt.reason_codes import MalformedPacket

@@ -1,7 +1,5 @@
 """Invalid payloads, as a faulty or malicious device publishes them."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Final

@@ -1,7 +1,5 @@
 """The quirks of simulated devices."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Final
 
