@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -54,10 +55,13 @@ def python_packages(lock: Path, target: Path) -> Path:
 def _once(target: Path, lock: Path, fetch: Callable[[], None]) -> None:
     stamp = target / "installed"
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    print(f"Fetching the packages of {lock.parent.name}/{lock.name}; this is needed once.", flush=True)
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    fetch()
-    stamp.write_text(wanted)
+    target.mkdir(parents=True, exist_ok=True)
+    with target.with_name(f"{target.name}.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # two workers may need the same packages
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        print(f"Fetching the packages of {lock.parent.name}/{lock.name}; this is needed once.", flush=True)
+        shutil.rmtree(target)
+        target.mkdir()
+        fetch()
+        stamp.write_text(wanted)

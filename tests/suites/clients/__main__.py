@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     quick = [f"{test}::test_client_does_the_plan[{each.title}]" for each in CLIENTS if each.is_quick]
     chosen = quick if arguments == ["--smoke"] else [str(HERE), *arguments]
     collector = Collector()
-    code = pytest.main([*chosen, "-p", "no:cacheprovider"], plugins=[collector])
+    code = pytest.main([*chosen, "-n", "2", "-p", "no:cacheprovider"], plugins=[collector])
     if not arguments and code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         text = DOCUMENT.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)
@@ -54,7 +54,7 @@ def _matrix(outcomes: dict[str, dict[str, Any]]) -> str:
     ]
     plan = planned("")
     for client in CLIENTS:
-        outcome = outcomes.get(client.title, {"shown": {}, "tools": 0})
+        outcome = outcomes.get(client.title, {"shown": {}, "tools": ""})
         shown = outcome["shown"]
         told = {call.label: call.label in shown and _is_told(call, shown[call.label]) for call in plan}
         failures = [told[call.label] for call in plan if call.fails]

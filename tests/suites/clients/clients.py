@@ -21,6 +21,9 @@ HERE: Final = Path(__file__).parent
 _TARGET: Final = SHARE / "clients"
 _PROGRAMS: Final = HERE / "programs"
 _CEILING_SECONDS: Final = 240
+_PROMPT: Final = "Do the plan."
+_NO_KEY: Final = "none"
+_LINES: Final = "command_lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,8 @@ class Client:
     def run(self, kho_url: str, model_url: str, folder: Path, plan: str = "") -> str:
         """Run the client until it has ended, and return its output."""
         place = Place(self, folder, kho_url, model_url)
-        home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "NO_PROXY": "127.0.0.1"}
-        variables = (
-            ORIGINAL_ENVIRONMENT | home | {"KHO_URL": kho_url, "MODEL_URL": model_url} | {**self.variables(place)}
-        )
+        variables = {"PATH": ORIGINAL_ENVIRONMENT["PATH"], "LANG": "C.UTF-8", "HOME": str(folder)}
+        variables |= {"KHO_URL": kho_url, "MODEL_URL": model_url} | {**self.variables(place)}
         done = subprocess.run(
             self.command(place),
             input=plan,
@@ -108,7 +109,56 @@ def _python(name: str, *arguments: str) -> Callable[[Place], list[str]]:
 
 
 def _its_packages(place: Place) -> dict[str, str]:
-    return {"PYTHONPATH": str(place.packages()), "PYTHONDONTWRITEBYTECODE": "1"}
+    google = {"GOOGLE_API_KEY": _NO_KEY, "GOOGLE_GEMINI_BASE_URL": place.model_url}
+    return google | {"PYTHONPATH": str(place.packages()), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _claude_code(place: Place) -> list[str]:
+    program = next((place.packages() / "@anthropic-ai").glob("claude-code-*/claude"))
+    settings = {"mcpServers": {"kho": {"type": "http", "url": place.kho_url}}}
+    options = ["--mcp-config", json.dumps(settings), "--strict-mcp-config", "--allowedTools", "mcp__kho"]
+    return [str(program), "-p", _PROMPT, *options]
+
+
+def _claude_variables(place: Place) -> dict[str, str]:
+    # Without its search for tools, it shows the model all of them, as it does where there are few.
+    own = {"ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    return own | {"ANTHROPIC_API_KEY": _NO_KEY, "ANTHROPIC_BASE_URL": place.model_url}
+
+
+def _codex(place: Place) -> list[str]:
+    settings = {
+        "model": "gpt-5",  # one without metadata of its own
+        "model_provider": "planned",
+        "model_providers.planned.name": "planned",
+        "model_providers.planned.base_url": f"{place.model_url}/v1",
+        "model_providers.planned.wire_api": "responses",
+        "mcp_servers.kho.url": place.kho_url,
+        "approval_policy": "never",
+        "sandbox_mode": "danger-full-access",
+    }
+    options = [each for name, value in settings.items() for each in ("-c", f"{name}={json.dumps(value)}")]
+    program = place.packages() / "@openai" / "codex" / "bin" / "codex.js"
+    return [node(), str(program), "exec", "--skip-git-repo-check", *options, _PROMPT]
+
+
+def _gemini_cli(place: Place) -> list[str]:
+    settings = {
+        "mcpServers": {"kho": {"httpUrl": place.kho_url, "trust": True}},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"disableAutoUpdate": True},
+    }
+    file = place.folder / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(settings))
+    program = place.packages() / "@google" / "gemini-cli" / "bundle" / "gemini.js"
+    return [node(), str(program), "-p", _PROMPT, "-m", "gemini-2.5-flash", "--approval-mode", "yolo"]
+
+
+def _gemini_variables(place: Place) -> dict[str, str]:
+    own = {"GEMINI_API_KEY": _NO_KEY, "GOOGLE_GEMINI_BASE_URL": place.model_url}
+    return own | {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "1"}
 
 
 def _ai_sdk(model: str) -> Client:
@@ -128,4 +178,25 @@ CLIENTS: Final = (
     SDK,
     *map(_ai_sdk, ("chat", "responses", "anthropic", "gemini")),
     *map(_langgraph, ("chat", "anthropic", "gemini")),
+    Client("Claude Code", "anthropic", _LINES, ("@anthropic-ai/claude-code",), _claude_code, _claude_variables),
+    Client("Codex", "responses", _LINES, ("@openai/codex",), _codex),
+    Client(
+        "Gemini CLI",
+        "gemini",
+        _LINES,
+        ("@google/gemini-cli",),
+        _gemini_cli,
+        _gemini_variables,
+        dict.fromkeys(("a wrong value", "an unknown argument"), "checks the tool's schema itself, and sends nothing"),
+    ),
+    *(
+        Client(
+            "openai-agents", model, "openai", ("openai-agents", "mcp"), _python("openai_agent", model), _its_packages
+        )
+        for model in ("chat", "responses")
+    ),
+    Client("Pydantic AI", "chat", "pydantic", ("pydantic-ai-slim", "mcp"), _python("pydantic_agent"), _its_packages),
+    Client("Agno", "chat", "agno", ("agno", "mcp"), _python("agno_agent"), _its_packages),
+    Client("Google ADK", "gemini", "adk", ("google-adk", "mcp"), _python("adk_agent"), _its_packages),
+    Client("LlamaIndex", "chat", "llama", ("llama-index-tools-mcp", "mcp"), _python("llama_agent"), _its_packages),
 )

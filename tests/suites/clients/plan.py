@@ -52,7 +52,7 @@ def planned(run: str) -> tuple[Call, ...]:
         _failure("too large", "device_tools_call", _on(LAMP, "self.test.echo", text="x" * _MORE_THAN_A_MESSAGE),
                  "TOO_LARGE", "128 KiB", "Send or ask for less"),
         _failure("a device's failure", "device_tools_call", _on(LAMP, "self.test.fail"),
-                 "DEVICE_ERROR", "the sensor says", "The message is the device's own", "device_tools_list"),
+                 "DEVICE_ERROR", "the sensor says", "it refused the call or it failed", "device_tools_list"),
         _failure("a device that is offline", "device_tools_call", volume | {"device_id": OFFLINE},
                  "DEVICE_OFFLINE", "is not connected", "reconnects by itself once it has power"),
     )  # fmt: skip

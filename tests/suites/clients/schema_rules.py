@@ -16,7 +16,7 @@ _NAMES: Final = {
     "gemini": re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}"),
 }
 _NOT_AT_THE_TOP: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
-_NOT_STRICT: Final = ("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "default")
+_NOT_STRICT: Final = ("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas")
 _OPENAPI_SCHEMA: Final = frozenset(
     {"anyOf", "default", "description", "enum", "example", "format", "items", "maxItems", "maxLength", "maxProperties"}
     | {"maximum", "minItems", "minLength", "minProperties", "minimum", "nullable", "pattern", "properties"}

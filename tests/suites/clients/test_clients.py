@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tests.suites.clients.plan import Call
 
 _PROVIDERS: Final = ("openai", "anthropic", "gemini")
+_NO_ERROR: Final = re.compile(r"\"?is_?error\"?[:=] ?false")
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +52,10 @@ def test_client_does_the_plan(
     shown = {call.label: text for call, text in zip(plan, results, strict=False)}
     record_property("client", client.title)
     record_property("shown", shown)
-    record_property("tools", len(tools))
     names = [tool.name for tool in mcp_catalog().tools]
-    assert [name for name in names if find_tool(tools, name) is None] == []
+    unlisted = [name for name in names if find_tool(tools, name) is None]
+    record_property("tools", f"{len(names) - len(unlisted)} of {len(names)}")
+    assert unlisted == []
     assert refused == []
     assert len(results) == len(plan), f"after {plan[len(results) - 1].label}: {results[-1:]}"
     missing = {call.label: shown[call.label] for call in plan if not is_shown(call, shown[call.label])}
@@ -62,7 +65,8 @@ def test_client_does_the_plan(
 
 def is_shown(call: Call, text: str) -> bool:
     """Return True if a result's text has the planned words, and tells of a failure if the call has failed alone."""
-    tells_of_failure = "error" in text.lower() or "fail" in text.lower()
+    words = _NO_ERROR.sub("", text.lower())
+    tells_of_failure = "error" in words or "fail" in words
     return all(word in text for word in call.words) and (call.fails or not tells_of_failure)
 
 
