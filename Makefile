@@ -82,8 +82,9 @@ stress: setup
 	@$(BIN)/python -m tests.suites.stress
 
 # Builds a fresh clone, deploys it by `sam deploy` to an emulator of AWS on this machine, and calls what came up.
+# `make deploy-local FROM=<revision>` updates the stack of that revision instead, while a client goes on writing.
 deploy-local: setup
-	@$(BIN)/python -m tests.suites.deployment
+	@$(BIN)/python -m tests.suites.deployment $(if $(FROM),--from $(FROM))
 
 # Writes what follows from the functions and infra/template/: template.yaml, catalogues, sample events, tables, alarms.
 generate: setup

@@ -1,49 +1,45 @@
-"""`make deploy-local`: build, deploy to an emulator of AWS by `sam deploy`, and call what came up."""
+"""`make deploy-local`: build, deploy to an emulator of AWS by `sam deploy`, and call what came up.
+
+With `--from <revision>` (`make deploy-local FROM=<revision>`), the stack of that revision is updated instead.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+import argparse
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import urllib3
-
 from infra.local.template import load
 from tests.suites.deployment.emulator import STACK, add_routes, client, running_emulator, without_what_it_lacks
 from tests.suites.deployment.sam_build import build_clone
-from tests.suites.deployment.tools import command_environment, tool
+from tests.suites.deployment.stack import Stack
+from tests.suites.deployment.upgrade import upgrade
 
 
 def main() -> int:
-    """0 if all came up and answers."""
+    """0 if all came up and answers, or is as it was before the update."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suites.deployment")
+    parser.add_argument("--from", dest="revision", help="The revision whose stack is updated to this one.")
+    revision = parser.parse_args().revision
+    problems = upgrade(revision) if revision else _deploy()
+    print("\n".join(problems) or f"All {'was kept' if revision else 'came up'}, and answers.")
+    return min(len(problems), 1)
+
+
+def _deploy() -> list[str]:
+    """Deploy this checkout to an empty account. Return the problems."""
     with TemporaryDirectory(prefix="kho-deployment-") as folder, build_clone(for_this_machine=True) as build:
         template, missing = without_what_it_lacks(build / "template.yaml")
         with running_emulator(Path(folder)) as url:
-            _deploy(template, url)
+            stack = Stack(url)
+            stack.deploy(template)
             problems = _missing(url)
-            problems += _calls(url, add_routes(url))
+            stack.api = add_routes(url)
+            problems += _calls(stack)
     print(f"Not emulated: {', '.join(missing) or 'nothing'}")
-    print("\n".join(problems) or "All came up, and answers.")
-    return len(problems)
-
-
-def _deploy(template: Path, url: str) -> None:
-    command = [str(tool("sam") / "sam"), "deploy", "--template-file", str(template), "--stack-name", STACK]
-    command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND", "--no-progressbar"]
-    command += ["--parameter-overrides", "IotEndpoint=iot.localhost"]  # without it, there are no devices
-    ran = subprocess.run(
-        command,
-        cwd=template.parent,
-        env=command_environment(AWS_ENDPOINT_URL=url),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
+    return problems
 
 
 def _missing(url: str) -> list[str]:
@@ -70,18 +66,9 @@ def _missing(url: str) -> list[str]:
     return problems + ([] if len(there["rule"]) == len(template.rules) else ["not every rule is there"])
 
 
-def _calls(url: str, api: str) -> list[str]:
+def _calls(stack: Stack) -> list[str]:
     """Call through the gateway with a key that `kho keys` made in the stack. Return the wrong answers."""
-    kho = str(Path(sys.executable).with_name("kho"))
-    process = subprocess.run(
-        [kho, "keys", "create", "--stack", STACK, "--tenant", "acme", "--role", "admin", "--json"],
-        env=command_environment(AWS_ENDPOINT_URL=url) | {"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    key = {"authorization": f"Bearer {json.loads(process.stdout)['key']}"}
+    key = stack.create_key()
     named = {"conversation_id": "chat"}
     memory = "memory-server/memory"
     rpc = {"jsonrpc": "2.0", "method": f"{memory}/get_context", "params": named, "id": 1}
@@ -105,13 +92,9 @@ def _calls(url: str, api: str) -> list[str]:
     ]
     problems = []
     for path, params, headers, status, said in requests:
-        verb, body, kind = "GET", None, {}
-        if params is not None:
-            verb, body, kind = "POST", json.dumps(params).encode(), {"content-type": "application/json"}
-        host = {"host": f"{api}.execute-api.localhost"}
-        answer = urllib3.request(verb, url + path, body=body, headers=host | kind | headers, redirect=False, timeout=90)
+        answer = stack.request(path, params, headers)
         text = answer.data.decode()
-        print(f"{verb} {path}: {answer.status} {text[:100]}")
+        print(f"{path}: {answer.status} {text[:100]}")
         if answer.status != status or said not in text:
             problems.append(f"{path} answered {answer.status}: {text[:500]}")
     return problems

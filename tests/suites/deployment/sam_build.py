@@ -45,7 +45,7 @@ class Size:
 
 
 @contextmanager
-def build_clone(*, for_this_machine: bool = False, function: str = "") -> Iterator[Path]:
+def build_clone(*, for_this_machine: bool = False, function: str = "", revision: str = "HEAD") -> Iterator[Path]:
     """Clone the project, check it with `sam validate --lint` and build it, for Lambda or for this machine.
 
     With the logical name of a `function`, build that function and its layers alone, without the check.
@@ -54,6 +54,7 @@ def build_clone(*, for_this_machine: bool = False, function: str = "") -> Iterat
     with TemporaryDirectory(prefix="kho-build-") as folder:
         clone = Path(folder) / "kho"
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], check=True)
+        subprocess.run(["git", "-C", str(clone), "checkout", "--quiet", revision], check=True)
         more = _turn_to_this_machine(clone / "template.yaml") if for_this_machine else {}
         for arguments in (["build", function],) if function else (["validate", "--lint"], ["build"]):
             ran = subprocess.run(
