@@ -77,17 +77,12 @@ def upgrade_stack(stack: Stack, checkout: Path, old: Path, new: Path) -> list[st
         writing.result()
     print(f"{writer.rounds} rounds were written, {writer.end - 2 * _ROUNDS} of them during the update.")
     print(*(f"Repeated {times} times: {problem}" for problem, times in writer.refusals.most_common()), sep="\n")
-    for command in ("migrate", "migrate", "doctor"):
-        process = stack.kho(command)
-        print(f"$ kho {command}\n{process.stdout}{process.stderr}Its exit code is {process.returncode}.")
     kept = _resources(stack.url)
     problems = [f"{name} was replaced" for name, id_ in resources.items() if kept.get(name) != id_]
-    print(
-        f"{len(resources)} tables, mappings of streams, queues, secrets and APIs were there; {len(problems)} replaced."
-    )
-    problems += writer.lost() + _rest(lambda: unread_records(stack.url))
+    print(f"There were {len(resources)} tables, mappings, queues, secrets and APIs. {len(problems)} were replaced.")
+    problems += _commands(stack) + _rest(lambda: unread_records(stack.url))
     print(f"Workers reported {deliver_failed_again(stack.url)} records as failed. They were delivered again.")
-    problems += _rest(lambda: unprocessed(stack.url))
+    problems += _rest(lambda: unprocessed(stack.url)) + writer.lost()
     print(f"Not emulated: {', '.join(missing) or 'nothing'}")
     return problems
 
@@ -142,7 +137,9 @@ class _Writer:
         kept = self._all("memory-server/memory/get_all_messages", "messages", conversation_id="kept")
         texts = {each["content"] for each in kept}
         deleted = {each["document_id"] for each in self._all("agent-data/list_deleted", "documents")}
-        problems = []
+        experiences = self("recall-kit/query_experiences", keywords="brown ferns")["data"]["experiences"]
+        counts = [each["query_count"] for each in experiences]
+        problems = [] if sum(counts) >= self.rounds else [f"{self.rounds} queries were counted as {counts}"]
         for number in range(self.rounds):
             name, is_deleted = _document(number), _is_deleted(number)
             if f"Message {number}." not in texts:
@@ -185,6 +182,16 @@ class _Writer:
         key = (device_keys.outbox(TENANT, device_id), device_keys.event(str(int(time.time() * 1000)), "0"))
         item = {name: {"S": value} for name, value in zip(("pk", "sk", "body"), (*key, "{}"), strict=True)}
         client("dynamodb", self.stack.url).put_item(TableName=table_name(self.stack.url, "Devices"), Item=item)
+
+
+def _commands(stack: Stack) -> list[str]:
+    """Migrate, and print what `kho doctor` finds: it calls what the emulator lacks broken. Return the problems."""
+    migrations = [stack.kho("migrate") for _ in range(2)]
+    for process in migrations:
+        print(f"$ kho migrate\n{process.stdout}{process.stderr}".rstrip())
+    lines = stack.kho("doctor").stdout.splitlines()
+    print("$ kho doctor", *(line for line in lines if not line.startswith("✓")), sep="\n")
+    return ["kho migrate failed" for process in migrations if process.returncode]
 
 
 def _document(number: int) -> str:
