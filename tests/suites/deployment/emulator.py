@@ -67,7 +67,7 @@ def without_what_it_lacks(template: Path) -> tuple[Path, list[str]]:
 
 def _adapt(document: dict[str, Any]) -> None:
     """Accept a Qdrant without a certificate. Deliver records one by one: the workers then log each one's outcome."""
-    document["Parameters"]["QdrantUrl"].pop("AllowedPattern")
+    document["Parameters"]["QdrantUrl"].pop("AllowedPattern", None)
     for resource in document["Resources"].values():
         for event in resource.get("Properties", {}).get("Events", {}).values():
             if event["Type"] == "DynamoDB":
