@@ -42,6 +42,11 @@ def unread_records(url: str) -> list[str]:
     return problems
 
 
+def record_counts(url: str) -> dict[str, int]:
+    """Return the number of records for each worker."""
+    return {function: len(deliveries) for function, deliveries in _deliveries(url)}
+
+
 def deliver_failed_again(url: str) -> int:
     """Deliver the records again that a worker reported as failed, which the emulator does not. Return their number."""
     failed = [

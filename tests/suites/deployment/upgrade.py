@@ -24,7 +24,14 @@ from tests.helpers.wait import CEILING_SECONDS, until
 from tests.suites.deployment.emulator import STACK, add_routes, client, running_emulator, without_what_it_lacks
 from tests.suites.deployment.sam_build import build_clone
 from tests.suites.deployment.stack import TENANT, Stack
-from tests.suites.deployment.stream_results import deliver_failed_again, items, table_name, unprocessed, unread_records
+from tests.suites.deployment.stream_results import (
+    deliver_failed_again,
+    items,
+    record_counts,
+    table_name,
+    unprocessed,
+    unread_records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +88,8 @@ def upgrade_stack(stack: Stack, checkout: Path, old: Path, new: Path) -> list[st
     problems = [f"{name} was replaced" for name, id_ in resources.items() if kept.get(name) != id_]
     print(f"There were {len(resources)} tables, mappings, queues, secrets and APIs. {len(problems)} were replaced.")
     problems += _commands(stack) + _rest(lambda: unread_records(stack.url))
-    print(f"Workers reported {deliver_failed_again(stack.url)} records as failed. They were delivered again.")
+    counts = (f"{function} {number}" for function, number in record_counts(stack.url).items())
+    print(f"Stream records: {', '.join(counts)}. Failed, and delivered again: {deliver_failed_again(stack.url)}.")
     problems += _rest(lambda: unprocessed(stack.url)) + writer.lost()
     print(f"Not emulated: {', '.join(missing) or 'nothing'}")
     return problems
