@@ -53,7 +53,7 @@ def deliver_failed_again(url: str) -> int:
         (function, record)
         for function, deliveries in _deliveries(url)
         for record, outcomes in deliveries
-        if "OK" not in outcomes
+        if outcomes and "OK" not in outcomes
     ]
     for function, record in failed:
         client("lambda", url).invoke(FunctionName=function, Payload=json.dumps({"Records": [record]}))
