@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +32,7 @@ class Client:
 
     name: str
     model: str
-    """The API of the provider: chat, responses, anthropic or gemini; empty for a client without a model."""
+    """The API of the provider: chat, responses, anthropic or gemini. Without one, the client reads the calls."""
     packages: str
     """The folder of the npm lock, or the name of the Python lock."""
     versions: tuple[str, ...]
@@ -113,6 +113,12 @@ def _its_packages(place: Place) -> dict[str, str]:
     return google | {"PYTHONPATH": str(place.packages()), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+def mcp_remote(url: str) -> list[str]:
+    """Return the command of mcp-remote, which speaks STDIO and asks an endpoint."""
+    packages = npm_packages(HERE / _LINES, _TARGET / _LINES)
+    return [node(), str(packages / "mcp-remote" / "dist" / "proxy.js"), url]
+
+
 def _claude_code(place: Place) -> list[str]:
     program = next((place.packages() / "@anthropic-ai").glob("claude-code-*/claude"))
     settings = {"mcpServers": {"kho": {"type": "http", "url": place.kho_url}}}
@@ -178,6 +184,13 @@ CLIENTS: Final = (
     SDK,
     *map(_ai_sdk, ("chat", "responses", "anthropic", "gemini")),
     *map(_langgraph, ("chat", "anthropic", "gemini")),
+    Client(
+        "TypeScript SDK by mcp-remote",
+        "",
+        _LINES,
+        ("mcp-remote",),
+        lambda place: _script("plan_of_sdk", *mcp_remote(place.kho_url))(replace(place, client=SDK)),
+    ),
     Client("Claude Code", "anthropic", _LINES, ("@anthropic-ai/claude-code",), _claude_code, _claude_variables),
     Client("Codex", "responses", _LINES, ("@openai/codex",), _codex),
     Client(

@@ -13,7 +13,7 @@ from infra.local.iot.simulator.fleet import Fleet
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.wait import until
-from tests.suites.clients.clients import CLIENTS, SDK
+from tests.suites.clients.clients import CLIENTS
 from tests.suites.clients.model_apis import find_tool, planned_model
 from tests.suites.clients.plan import LAMP, OFFLINE, planned
 from tests.suites.clients.schema_rules import Tool, problems
@@ -72,7 +72,7 @@ def is_shown(call: Call, text: str) -> bool:
 
 def _outcome(client: Client, plan: Sequence[Call], url: str, folder: Path) -> tuple[list[Tool], list[str], list[str]]:
     """Return the tools, the texts of results, and the reasons for which a provider refuses."""
-    if client is not SDK:
+    if client.model:
         with planned_model(plan) as model:
             client.run(url, model.address, folder)
             return model.tools, model.results, model.problems
