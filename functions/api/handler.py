@@ -45,7 +45,7 @@ class Handler(Generic[P, R]):
     def _answer_http(self, request: HttpRequest) -> HttpResponse:
         anonymous = self.method.anonymous
         caller = caller_from_headers(request) if anonymous else caller_from_authorizer(request.authorizer)
-        result = self._run(request.text_json(caller), caller)
+        result = self._run(request.parameters(caller), caller)
         return HttpResponse(HTTPStatus.OK, self.method.as_json(result))
 
     def _answer_call(self, call: FunctionCall) -> FunctionAnswer:

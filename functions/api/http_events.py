@@ -103,14 +103,21 @@ class HttpRequest:
         require_text(value, self.body)
         return value
 
+    def parameters(self, caller: Caller) -> Any:
+        """Return a method's parameters: none for an empty body of JSON's type, which generated clients send."""
+        return {} if not self.body and self._content_type == _JSON else self.text_json(caller)
+
     @cached_property
     def _parsed(self) -> Any:
         return parse(self.body)
 
+    @property
+    def _content_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
     def _require_json(self, *other_types: str) -> None:
         """Refuse other content types than JSON: browsers send those across sites without a preflight request."""
-        content_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if content_type not in (_JSON, *other_types):
+        if self._content_type not in (_JSON, *other_types):
             raise InvalidRequest(
                 f"Content-Type must be {_JSON}.",
                 details=[{"field": "Content-Type", "message": f"must be {_JSON}"}],

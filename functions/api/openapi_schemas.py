@@ -37,6 +37,15 @@ def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     return inlined
 
 
+def without_object_defaults(schema: Any) -> Any:
+    """Leave out defaults that are objects: generators of typed clients drop an operation whose field has one."""
+    if isinstance(schema, dict):
+        drops = "anyOf" in schema and isinstance(schema.get("default"), dict)
+        kept = schema.keys() - {"default"} if drops else schema.keys()
+        return {key: without_object_defaults(schema[key]) for key in schema if key in kept}
+    return [without_object_defaults(each) for each in schema] if isinstance(schema, list) else schema
+
+
 def _object(properties: dict[str, Any], *, optional: Collection[str] = (), **keywords: Any) -> dict[str, Any]:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, **keywords}
@@ -79,9 +88,9 @@ SCHEMAS: Final = {
         }
     ),
     "ActionFailure": _object({"error": _closed(_ERROR), "request_id": _TEXT}, optional=("request_id",)),
-    "Refusal": {"anyOf": [reference("JsonRpcResponse"), _array(reference("JsonRpcResponse"))]},
-    "JsonRpcRequest": _object(_JSONRPC | {"method": _TEXT, "params": _PARAMS, "id": _ID}, optional=("params", "id")),
-    "JsonRpcResponse": _object(
+    "Refusal": {"anyOf": [reference("RpcResponse"), _array(reference("RpcResponse"))]},
+    "RpcRequest": _object(_JSONRPC | {"method": _TEXT, "params": _PARAMS, "id": _ID}, optional=("params", "id")),
+    "RpcResponse": _object(
         _JSONRPC
         | {
             "result": {},

@@ -7,7 +7,15 @@ from typing import Any, Final
 from api import error_formats
 from api.deployment import PUBLIC_URL, lambda_function
 from api.http_events import HttpRequest, HttpResponse, endpoint
-from api.openapi_schemas import INFO_PATHS, SCHEMAS, inline_definitions, json_content, json_response, reference
+from api.openapi_schemas import (
+    INFO_PATHS,
+    SCHEMAS,
+    inline_definitions,
+    json_content,
+    json_response,
+    reference,
+    without_object_defaults,
+)
 from endpoints import actions
 from oauth.schemas import OAUTH_PATHS
 from shared.platform.config import config
@@ -55,7 +63,7 @@ def document() -> dict[str, Any]:
         "security": [{"key": []}, {}],
         "tags": servers + [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": {
-            path: {verb: _described(path, operation) for verb, operation in item.items()}
+            path: {verb: without_object_defaults(_described(path, operation)) for verb, operation in item.items()}
             for path, item in paths.items()
         },
         "components": {
@@ -109,7 +117,7 @@ def _envelope(entry: MethodEntry) -> dict[str, Any]:
 
 
 def _jsonrpc() -> dict[str, Any]:
-    request, response = reference("JsonRpcRequest"), reference("JsonRpcResponse")
+    request, response = reference("RpcRequest"), reference("RpcResponse")
     return {
         "operationId": "jsonrpc",
         "summary": "JSON-RPC 2.0: single, batch and notifications; `method` is `{server}/{method}`.",

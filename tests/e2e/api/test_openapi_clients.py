@@ -39,7 +39,7 @@ def document(server: KhoServer) -> dict[str, Any]:
 
 
 def test_document_is_plain_for_generators(server: KhoServer, document: dict[str, Any]) -> None:
-    """Widespread generators fail on lists of types, arrays without items, and names of their runtimes' classes."""
+    """Widespread generators fail on lists of types, arrays without items, object defaults, names of other classes."""
     problems: list[str] = []
 
     def check(node: Any, path: str) -> None:
@@ -48,6 +48,8 @@ def test_document_is_plain_for_generators(server: KhoServer, document: dict[str,
                 problems.append(f"{path}: a list of types")
             if node.get("type") == "array" and "items" not in node:
                 problems.append(f"{path}: an array without items")
+            if "anyOf" in node and isinstance(node.get("default"), dict):
+                problems.append(f"{path}: an object as a default")
         for name, value in (
             node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
         ):
@@ -55,7 +57,10 @@ def test_document_is_plain_for_generators(server: KhoServer, document: dict[str,
 
     check(document, "")
     assert not problems
-    assert not {"Request", "Response", "Message", "Error"} & set(document["components"]["schemas"])
+    names = {name.lower() for name in document["components"]["schemas"]}
+    ids = {each["operationId"] for item in document["paths"].values() for each in item.values()}
+    assert not {"request", "response", "message", "error"} & names
+    assert not {f"{each}{kind}".lower() for each in ids for kind in ("request", "response")} & names
     assert not [path for path in document["paths"] if path.endswith("/")]
     assert document["servers"] == [{"url": server.address}]
     tags = {each["name"] for each in document["tags"]}

@@ -203,7 +203,7 @@ def test_params_that_are_not_an_object(server: KhoServer, params: Any) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
+        b" ",
         b"{",
         b'{"conversation_id": "a"} x',
         b'{"conversation_id": NaN}',
@@ -226,6 +226,15 @@ def test_invalid_json_body(server: KhoServer, path: str, body: bytes) -> None:
     else:
         assert (response.status, answer["error"]["code"]) == (400, "PARSE_ERROR")
     assert not any(internal in response.data.decode() for internal in INTERNALS)
+
+
+def test_empty_body_of_json_has_no_parameters(server: KhoServer) -> None:
+    """Clients that generators write send the type without a body. JSON-RPC still needs a message."""
+    assert server.post("/agent-data/list_children", b"").status == 200
+    missing = server.post("/memory-server/memory/clear", b"")
+    assert (missing.status, missing.json()["error"]["details"][0]["field"]) == (400, "conversation_id")
+    assert server.post("/agent-data/list_children", b"", "text/plain").status == 400
+    assert server.post("/jsonrpc", b"").json()["error"]["code"] == -32700
 
 
 def test_json_depth_limit_is_64(server: KhoServer) -> None:
