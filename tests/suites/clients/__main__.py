@@ -23,12 +23,16 @@ class Collector:
 
     def __init__(self) -> None:
         self.outcomes: dict[str, dict[str, Any]] = {}
+        self.generators: list[list[str]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the outcome of one client."""
         properties = dict(report.user_properties)
         if report.when == "call" and "client" in properties:
-            self.outcomes[str(properties["client"])] = properties | {"failed": report.failed}
+            self.outcomes[str(properties["client"])] = properties
+        if report.when == "call" and "generator" in properties:
+            cells = (properties["generator"], properties["version"], properties.get("outcome", "**failed**"))
+            self.generators.append([str(each) for each in cells])
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +46,11 @@ def main(arguments: list[str]) -> int:
         text = DOCUMENT.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)
         _, after = rest.split(END)
-        tables = "\n\n".join((_matrix(collector.outcomes), _texts(collector.outcomes), *_spoiled(collector.outcomes)))
+        generators = _table(
+            [["Generators and linters of OpenAPI", "Versions", "Outcome"], ["---"] * 3, *sorted(collector.generators)]
+        )
+        outcomes = collector.outcomes
+        tables = "\n\n".join((_matrix(outcomes), _texts(outcomes), *_spoiled(outcomes), generators))
         DOCUMENT.write_text(f"{before}{BEGIN}\n{tables}\n{END}{after}", encoding="utf-8")
     return int(code)
 

@@ -19,11 +19,24 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 _TARGET: Final = SHARE / "clients"
-_PROGRAMS: Final = HERE / "programs"
+PROGRAMS: Final = HERE / "programs"
+BASE_PYTHON: Final = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+"""Python without Kho's own packages."""
 _CEILING_SECONDS: Final = 240
 _PROMPT: Final = "Do the plan."
 _NO_KEY: Final = "none"
 _LINES: Final = "command_lines"
+
+
+def pinned(name: str, *packages: str) -> str:
+    """Return the packages with the versions that the npm lock or the Python lock of this name pins."""
+    versions = {}
+    if (HERE / name).is_dir():
+        found = json.loads((HERE / name / "package-lock.json").read_text())["packages"]
+        versions = {key.removeprefix("node_modules/"): each.get("version", "") for key, each in found.items()}
+    if (lock := HERE / f"{name}.lock").exists():
+        versions |= dict(re.findall(r"^([^ =]+)==([^ ]+)", lock.read_text(encoding="utf-8"), re.MULTILINE))
+    return ", ".join(f"{package} {versions[package]}" for package in packages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +63,7 @@ class Client:
 
     def version(self) -> str:
         """Return the versions that the lock pins."""
-        if (HERE / self.packages).is_dir():
-            packages = json.loads((HERE / self.packages / "package-lock.json").read_text())["packages"]
-            found = [packages[f"node_modules/{name}"]["version"] for name in self.versions]
-        else:
-            lock = (HERE / f"{self.packages}.lock").read_text(encoding="utf-8")
-            found = [re.findall(rf"^{name}==([^ ]+)", lock, re.MULTILINE)[0] for name in self.versions]
-        return ", ".join(f"{name} {version}" for name, version in zip(self.versions, found, strict=True))
+        return pinned(self.packages, *self.versions)
 
     def run(self, kho_url: str, model_url: str, folder: Path, plan: str = "") -> str:
         """Run the client until it has ended, and return its output."""
@@ -97,15 +104,14 @@ def _script(name: str, *arguments: str) -> Callable[[Place], list[str]]:
     """Return the command of a program in JavaScript, which finds packages by its own folder."""
 
     def command(place: Place) -> list[str]:
-        copy = shutil.copy(_PROGRAMS / f"{name}.mjs", place.packages().parent / f"{name}.mjs")
+        copy = shutil.copy(PROGRAMS / f"{name}.mjs", place.packages().parent / f"{name}.mjs")
         return [node(), str(copy), *arguments]
 
     return command
 
 
 def _python(name: str, *arguments: str) -> Callable[[Place], list[str]]:
-    base = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
-    return lambda _place: [str(base), str(_PROGRAMS / f"{name}.py"), *arguments]
+    return lambda _place: [str(BASE_PYTHON), str(PROGRAMS / f"{name}.py"), *arguments]
 
 
 def _its_packages(place: Place) -> dict[str, str]:
