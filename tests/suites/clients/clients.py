@@ -173,8 +173,8 @@ def _gemini_variables(place: Place) -> dict[str, str]:
     return own | {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "1"}
 
 
-def _ai_sdk(model: str) -> Client:
-    return Client("Vercel AI SDK", model, "typescript", ("ai", "@ai-sdk/mcp"), _script("ai_sdk", model), is_quick=True)
+def _ai_sdk(model: str, packages: str = "typescript", name: str = "Vercel AI SDK") -> Client:
+    return Client(name, model, packages, ("ai", "@ai-sdk/mcp"), _script("ai_sdk", model), is_quick=True)
 
 
 def _langgraph(model: str) -> Client:
@@ -189,6 +189,7 @@ SDK: Final = Client(
 CLIENTS: Final = (
     SDK,
     *map(_ai_sdk, ("chat", "responses", "anthropic", "gemini")),
+    _ai_sdk("chat", "ai_sdk_6", "Vercel AI SDK 6"),  # it speaks the revision before
     *map(_langgraph, ("chat", "anthropic", "gemini")),
     Client(
         "TypeScript SDK by mcp-remote",

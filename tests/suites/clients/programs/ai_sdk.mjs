@@ -3,7 +3,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createMCPClient } from "@ai-sdk/mcp";
 import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, isStepCount } from "ai";
+import * as ai from "ai";
 
 const { KHO_URL, MODEL_URL } = process.env;
 const [apiKey, baseURL] = ["none", `${MODEL_URL}/v1`];
@@ -15,5 +15,6 @@ const models = {
 };
 const client = await createMCPClient({ transport: { type: "http", url: KHO_URL } });
 const model = models[process.argv[2]]();
-await generateText({ model, tools: await client.tools(), prompt: "Do the plan.", stopWhen: isStepCount(30) });
+const isStepCount = ai.isStepCount ?? ai.stepCountIs; // its name in version 6
+await ai.generateText({ model, tools: await client.tools(), prompt: "Do the plan.", stopWhen: isStepCount(30) });
 await client.close();
