@@ -106,7 +106,8 @@ class LangChainHistory:
         )
         from langchain_core.messages import HumanMessage  # type: ignore[import-not-found]
 
-        boto3_client(runtime.environment["AWS_ENDPOINT_URL_DYNAMODB"]).create_table(
+        store = runtime.environment["AWS_ENDPOINT_URL_DYNAMODB"]
+        boto3_client(store).create_table(
             TableName=self.TABLE,
             AttributeDefinitions=[{"AttributeName": "SessionId", "AttributeType": "S"}],
             KeySchema=[{"AttributeName": "SessionId", "KeyType": "HASH"}],
@@ -115,7 +116,7 @@ class LangChainHistory:
         session = boto3.Session()
         self.message = HumanMessage(TEXT)
         self._history: Callable[[str], Any] = lambda session_id: DynamoDBChatMessageHistory(
-            self.TABLE, session_id, boto3_session=session
+            self.TABLE, session_id, endpoint_url=store, boto3_session=session
         )
 
     def history(self, length: int, session_id: str | None = None) -> Any:

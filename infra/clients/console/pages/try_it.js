@@ -14,6 +14,7 @@ import { read, write } from "../storage.js";
 
 const PAD = "jsonrpc";
 const PAD_DRAFT = "draft.jsonrpc";
+const OTHER_SUBJECTS = new Set(["mcp", "oauth"]); // addresses below these are endpoints
 const FIRST_REQUEST = { jsonrpc: "2.0", method: "memory-server/memory/get_or_create", params: {}, id: 1 };
 
 export default function TryIt({ segments }) {
@@ -45,14 +46,13 @@ export default function TryIt({ segments }) {
 // Return the methods of the OpenAPI document: those whose address is /{server}/{method}.
 function methodsOf(document) {
   return Object.entries(document?.paths ?? {})
-    .filter(([, each]) => each.post?.tags?.length === 1)
+    .filter(([path, { post }]) => post && !OTHER_SUBJECTS.has(post.tags[0]) && path.startsWith(`/${post.tags[0]}/`))
     .map(([path, { post }]) => ({
       name: path.slice(1),
       server: post.tags[0],
       summary: post.summary,
       schema: post.requestBody.content["application/json"].schema,
-    }))
-    .filter((each) => each.name.startsWith(`${each.server}/`));
+    }));
 }
 
 function Methods({ methods, current }) {
