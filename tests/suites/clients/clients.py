@@ -65,14 +65,14 @@ class Client:
         """Return the versions that the lock pins."""
         return pinned(self.packages, *self.versions)
 
-    def run(self, kho_url: str, model_url: str, folder: Path, plan: str = "") -> str:
+    def run(self, kho_url: str, model_url: str, folder: Path) -> str:
         """Run the client until it has ended, and return its output."""
         place = Place(self, folder, kho_url, model_url)
         variables = {"PATH": ORIGINAL_ENVIRONMENT["PATH"], "LANG": "C.UTF-8", "HOME": str(folder)}
         variables |= {"KHO_URL": kho_url, "MODEL_URL": model_url} | {**self.variables(place)}
         done = subprocess.run(
             self.command(place),
-            input=plan,
+            stdin=subprocess.DEVNULL,
             check=False,
             capture_output=True,
             text=True,

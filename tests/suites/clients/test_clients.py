@@ -77,6 +77,7 @@ def _outcome(client: Client, plan: Sequence[Call], url: str, folder: Path) -> tu
             client.run(url, model.address, folder)
             return model.tools, model.results, model.problems
     calls = [{"name": call.tool, "arguments": call.arguments} for call in plan]
-    answer = json.loads(client.run(url, "", folder, json.dumps(calls)))
+    (folder / "plan.json").write_text(json.dumps(calls))
+    answer = json.loads(client.run(url, "", folder))
     tools = [Tool(each["name"], each["inputSchema"], each["description"]) for each in answer["tools"]]
     return tools, answer["results"], [f"{name}: {each}" for name in _PROVIDERS for each in problems(name, tools)]

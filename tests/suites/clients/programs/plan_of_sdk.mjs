@@ -1,4 +1,4 @@
-// MCP's TypeScript SDK, without a model: lists the tools, and makes the calls of the plan on its standard input.
+// MCP's TypeScript SDK, without a model: lists the tools, and makes the calls of the plan in its folder.
 // It starts the command that its arguments name, if there is one, and speaks with it over STDIO.
 import { readFileSync } from "node:fs";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -14,7 +14,7 @@ await client.connect(
 );
 const { tools } = await client.listTools();
 const results = [];
-for (const call of JSON.parse(readFileSync(0, "utf8"))) {
+for (const call of JSON.parse(readFileSync("plan.json", "utf8"))) {
   const result = await client.callTool(call).catch((error) => ({ content: [{ text: String(error) }] }));
   results.push(result.content.map((part) => part.text).join(""));
 }
