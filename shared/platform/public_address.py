@@ -177,8 +177,7 @@ class PublicClient:
         except (OSError, http.client.HTTPException, UnicodeError, ValueError, zlib.error) as error:
             if time.monotonic() >= deadline:
                 raise self._late() from None
-            refused = isinstance(error, ConnectionRefusedError)
-            raise AddressFailed("refuses connections" if refused else "cannot be reached") from None
+            raise AddressFailed(_reason(error)) from None
         if expired.is_set():
             raise self._late()  # without a stated length, the body ends where the connection was shut down
 
@@ -198,3 +197,13 @@ class PublicClient:
 
     def _late(self) -> AddressFailed:
         return AddressFailed(f"did not answer completely within {self.limits.seconds:g} s")
+
+
+def _reason(error: Exception) -> str:
+    """Return why nothing was fetched, in words."""
+    match error:
+        case ConnectionRefusedError():
+            return "refuses connections"
+        case ssl.SSLCertVerificationError():
+            return "has no valid certificate"
+    return "cannot be reached"

@@ -16,6 +16,7 @@ from infra.local.environment import point_at_store, prepare
 from infra.local.template import load
 from shared.aws import dynamodb
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from tests.helpers.document_agent import assert_consistent_tree, stored_items
 from tests.helpers.dynamodb import boto3_client
 from tests.helpers.kho_server import KhoServer
@@ -206,12 +207,16 @@ def _store_of(server: KhoServer) -> Iterator[DynamoDBClient]:
     """Point this process at the store of the server."""
     running = read_server_info(server.data)
     assert running
-    prepare(load(), server.data, auth="open")
-    point_at_store(running["store_url"])
-    config.cache_clear()
-    dynamodb.override_client(None)
-    yield boto3_client(running["store_url"])
-    dynamodb.override_client(None)
+    environment = runtime.environment
+    try:
+        prepare(load(), server.data, auth="open")
+        point_at_store(running["store_url"])
+        dynamodb.override_client(None)
+        yield boto3_client(running["store_url"])
+    finally:
+        runtime.environment = environment
+        config.cache_clear()
+        dynamodb.override_client(None)
 
 
 def _messages(server: KhoServer) -> list[str]:
@@ -246,7 +251,7 @@ def _assert_body(server: KhoServer, envelope: dict[str, Any], body: dict[str, An
 
 def _assert_whole_or_absent(items: Any, envelope: dict[str, Any]) -> None:
     """Check that an unacknowledged request was carried out with its audit entry and its answer, or not at all."""
-    recorded = envelope["action"] in items.get(f"request#{envelope['request_id']}", {})
+    recorded = f"request#{envelope['request_id']}" in items
     history = [
         item
         for sk, item in items.get(f"document#{envelope['payload']['document_id']}", {}).items()
