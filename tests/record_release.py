@@ -132,7 +132,7 @@ def _write_devices(call: _Release) -> None:
 
 
 def _write_grant(call: _Release) -> None:
-    """Let a client sign in with the tenant's key."""
+    """Authorize a client with the tenant's key."""
     person = Person(call.server)
     person.client.public_url = PUBLIC_URL
     person.client.register(client_name="Notes")

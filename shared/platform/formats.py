@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 INDEX_FORMAT: Final = 1
-"""The format of the points in a search index. `kho reindex --anew` makes an index again from the tables."""
+"""The format of the points in a search index. `kho reindex --anew` rebuilds an index from the tables."""
 
 
 class DataTooNew(ConfigurationError):
