@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+from abc import ABC, abstractmethod
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -143,30 +144,30 @@ def _text_of(content: Any) -> str:
     return "".join(_text_of(part.get("text", "")) for part in content or ())
 
 
-class _Dialect:
+class _Dialect(ABC):
     """One provider's form of requests and answers."""
 
     provider = "openai"
 
+    @abstractmethod
     def tools(self, body: dict[str, Any]) -> list[Tool]:
         """Return the tools that a request declares."""
-        raise NotImplementedError
 
+    @abstractmethod
     def results(self, body: dict[str, Any]) -> list[str]:
         """Return the texts of the results of tools that a request shows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, text: str) -> dict[str, Any]:
         """Return an answer in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def call(self, number: int, tool: Tool, call: Call) -> dict[str, Any]:
         """Return an answer that calls a tool."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stream(self, answer: dict[str, Any]) -> Iterator[Any]:
         """Yield the events of an answer."""
-        raise NotImplementedError
 
 
 class _Chat(_Dialect):
