@@ -11,11 +11,11 @@ from api.handler import method
 from shared.documents import commands
 from shared.documents.immediate_indexing import index_immediately
 from shared.documents.models import Body, Metadata, MimeType, NewDocumentId, ParentId, WriteResult
-from shared.documents.timestamps import Timestamp
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import Params
+from shared.rpc.timestamps import Timestamp
 
 
 class ContentParams(Params):

@@ -11,10 +11,10 @@ from api.handler import method
 from shared.documents import deletion
 from shared.documents.immediate_indexing import index_immediately
 from shared.documents.models import WriteResult
-from shared.documents.timestamps import Timestamp
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Conflict, NotFound
 from shared.rpc.mcp_catalog import McpTool
+from shared.rpc.timestamps import Timestamp
 
 
 class DeleteDocument(DocumentWriteParams):

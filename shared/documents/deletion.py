@@ -13,11 +13,12 @@ from functools import partial
 from typing import Any, Final
 
 from shared.aws.dynamodb import Table, Write, optimistic_retry
-from shared.documents import errors, keys, timestamps
+from shared.documents import errors, keys
 from shared.documents.idempotency import WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.sibling_order import listing_write
 from shared.documents.unit_of_work import ATTEMPTS, DocumentNode, UnitOfWork, WritePlan
+from shared.rpc import timestamps
 
 _BATCH: Final = 14
 """Each document takes up to six of the 100 writes of a transaction, and its parent may take one."""

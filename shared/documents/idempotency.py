@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from shared.aws.dynamodb import ConditionFailed, Write
-from shared.documents import errors, keys, timestamps
+from shared.documents import errors, keys
 from shared.documents.models import WriteResult
 from shared.platform.clock import lasts, latest
+from shared.rpc import timestamps
 from shared.rpc.strict_json import compact
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from shared.aws.dynamodb import Table
-from shared.documents import timestamps
 from shared.documents.deletion import PURGE_DELAY_SECONDS
 from shared.documents.queries import DocumentQueries
 from shared.platform.config import config
+from shared.rpc import timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from shared.aws.blob_store import BlobStore, decompress
 from shared.aws.dynamodb import Item, Keys, Table, from_item, optimistic_retry
-from shared.documents import errors, keys, timestamps
+from shared.documents import errors, keys
 from shared.documents.models import (
     Actor,
     Ancestor,
@@ -25,6 +25,7 @@ from shared.documents.models import (
 from shared.documents.tree import Tree, TreePosition
 from shared.documents.unit_of_work import ATTEMPTS, DocumentHead
 from shared.rpc import cursor as cursors
+from shared.rpc import timestamps
 from shared.rpc.response_size import SizeBudget, take_page
 
 _HEADS_PER_BATCH: Final = 100

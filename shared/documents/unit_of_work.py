@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.aws.dynamodb import Write, from_item, optimistic_retry, to_item
-from shared.documents import errors, keys, timestamps
+from shared.documents import errors, keys
 from shared.documents.idempotency import IdempotencyStore, WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.tree import ALIVE, Tree, TreePosition
+from shared.rpc import timestamps
 from shared.rpc.errors import KhoError
 
 if TYPE_CHECKING:

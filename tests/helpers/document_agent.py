@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.aws.dynamodb import Table, from_item
-from shared.documents import timestamps
 from shared.documents.keys import deleted_document
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead
 from shared.platform.config import config
+from shared.rpc import timestamps
 from shared.rpc.caller import ROLES, Caller
 from shared.rpc.errors import KhoError
 

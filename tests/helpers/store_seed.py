@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from shared.aws.blob_store import compress
 from shared.aws.dynamodb import Table, Write, to_item
-from shared.documents import fractional_index, keys, timestamps
+from shared.documents import fractional_index, keys
 from shared.documents.sibling_order import listing_write
 from shared.documents.tree import TreePosition
 from shared.documents.unit_of_work import DocumentHead, UnitOfWork
 from shared.memory import keys as memory_keys
 from shared.memory.conversations import Conversations
 from shared.platform.clock import now
+from shared.rpc import timestamps
 from tests.helpers.dynamodb import store_of
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from shared.documents import immediate_indexing, timestamps
+from shared.documents import immediate_indexing
 from shared.language_model import language_model
 from shared.platform.config import config
 from shared.platform.telemetry import logger
+from shared.rpc import timestamps
 from shared.search.index import close_index
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store

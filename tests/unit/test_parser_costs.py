@@ -49,7 +49,6 @@ from shared.devices.photo_explanation import _picture
 from shared.devices.protocol import parse_message
 from shared.devices.tool_catalogue import DeviceTool, aliases, parse_tool
 from shared.devices.tool_result import InvalidToolResult, tool_result
-from shared.documents.timestamps import from_iso
 from shared.experiences.keyword_extraction import extract_keywords
 from shared.experiences.models import ExperienceReport
 from shared.experiences.secret_scanner import find_secrets
@@ -62,6 +61,7 @@ from shared.rpc.errors import KhoError
 from shared.rpc.mcp_catalog import McpResource
 from shared.rpc.names import deception, normalize_name
 from shared.rpc.strict_json import parse, require_text
+from shared.rpc.timestamps import from_iso
 from shared.rpc.unknown_fields import refuse_large_params
 from shared.rpc.web_origin import refuse_foreign_pages
 from shared.search.diacritics import restore_diacritics

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.documents import timestamps
+from shared.rpc import timestamps
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, expect_error
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.documents import timestamps
+from shared.rpc import timestamps
 from shared.rpc.errors import Conflict, InvalidParams, NotFound
 from tests.helpers.document_agent import (
     DocumentAgent,

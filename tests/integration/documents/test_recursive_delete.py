@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.local.template import load
-from shared.documents import idempotency, timestamps
+from shared.documents import idempotency
+from shared.rpc import timestamps
 from shared.rpc.errors import Conflict, Internal, Unavailable
 from tests.helpers.document_agent import DocumentAgent, assert_consistent_tree, expect_error
 from tests.helpers.size import sized

@@ -9,8 +9,9 @@ import pytest
 from infra.local.streams import matches_filter
 from infra.local.template import load
 from shared.documents import index as document_index
-from shared.documents import keys, timestamps
+from shared.documents import keys
 from shared.documents.index import COLLECTION, drop_stale_hits
+from shared.rpc import timestamps
 from shared.rpc.errors import NotFound, Unavailable
 from shared.search.index import knowledge_index
 from shared.search.passages import SearchQuestion

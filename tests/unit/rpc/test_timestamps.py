@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents import timestamps
+from shared.rpc import timestamps
 
 
 @pytest.mark.parametrize(
