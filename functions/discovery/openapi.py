@@ -24,6 +24,8 @@ from shared.rpc import errors
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.strict_json import compact
 
+_KEY: Final[dict[str, list[str]]] = {"key": []}
+_KEY_OR_NONE: Final = [_KEY, {}]
 _TAGS: Final = {
     "actions": "agent-data's envelope.",
     "jsonrpc": "Every method over JSON-RPC 2.0.",
@@ -60,7 +62,7 @@ def document() -> dict[str, Any]:
             "description": "Documents, memory, experiences, knowledge and devices for AI agents.",
         },
         "servers": [{"url": config().public_url or "/"}],
-        "security": [{"key": []}, {}],
+        "security": [_KEY] if config().auth == "required" else _KEY_OR_NONE,
         "tags": servers + [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": {
             path: {verb: without_object_defaults(_described(path, operation)) for verb, operation in item.items()}
@@ -120,6 +122,7 @@ def _jsonrpc() -> dict[str, Any]:
     request, response = reference("RpcRequest"), reference("RpcResponse")
     return {
         "operationId": "jsonrpc",
+        "security": _KEY_OR_NONE,  # anonymous callers reach anonymous methods
         "summary": "JSON-RPC 2.0: single, batch and notifications; `method` is `{server}/{method}`.",
         "requestBody": {
             "required": True,

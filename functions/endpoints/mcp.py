@@ -11,15 +11,12 @@ from functools import cache, partial
 from http import HTTPStatus
 from typing import Any, Final
 
-from mcp_types.jsonrpc import jsonrpc_message_adapter
-from pydantic import ValidationError
-
 from api.authentication import authenticated_caller, caller_from_headers
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.error_formats import status_of
 from api.http_events import HttpRequest, HttpResponse, error_response, fits_event, respond
-from api.jsonrpc_requests import MAX_ID_CHARACTERS, principal_problem
 from api.mcp_errors import REVISIONS, error_record, unsupported_revision, with_data
+from api.mcp_messages import refusal, require_one_message, without_arguments
 from api.mcp_server import server_for_catalog
 from api.mcp_transport import McpRequestContext, McpTransport
 from shared.access.oauth.resources import challenge
@@ -37,16 +34,12 @@ from shared.rpc.errors import (
     TooLarge,
 )
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
-from shared.rpc.strict_json import compact, encodable, is_encodable
-from shared.rpc.unknown_fields import MAX_VALUES, crowded_field, many_unknown_fields, refuse_large_params
+from shared.rpc.strict_json import compact, encodable
+from shared.rpc.unknown_fields import refuse_large_params
 from shared.rpc.web_origin import refuse_foreign_pages
 
 _LARGE: Final = 64 * 1024
-_MAX_UNKNOWN: Final = 1000
-"""Unknown members of a message, which the SDK ignores."""
 _MAX_ECHOED: Final = 64
-_MEMBERS: Final = ("jsonrpc", "id", "method", "params", "result", "error")
-_PARAMS: Final = ("name", "arguments", "uri", "cursor", "_meta", "protocolVersion", "capabilities", "clientInfo")
 
 
 @lambda_function(
@@ -105,20 +98,20 @@ def _answer(
     message: Any = None
     try:
         message = request.text_json(caller)
-        _require_one_message(message)
+        require_one_message(message)
     except (ParseError, InvalidRequest, InvalidParams, TooLarge) as error:
-        return _refusal(message, error_record(error), status_of(type(error)))
+        return HttpResponse(status_of(type(error)), compact(refusal(message, error_record(error))))
     if unsupported := unsupported_revision(request.headers.get("mcp-protocol-version", REVISIONS[0])):
-        return _refusal(message, unsupported)
+        return HttpResponse(HTTPStatus.BAD_REQUEST, compact(refusal(message, unsupported)))
     meta = message.get("params", {}).get("_meta")
     set_traceparent(meta.get("traceparent") if isinstance(meta, dict) else None)
     context = McpRequestContext(caller, request.correlation_id, request.path_parameters.get("device_id", ""))
-    refusal = _refused_arguments(message)
-    if refusal:
+    refused = _refused_arguments(message)
+    if refused:
         # The SDK copies arguments several times: it gets none, and the call fails in the format of its revision.
-        message = _without_arguments(message)
+        message = without_arguments(message)
         event = event | {"body": compact(message), "isBase64Encoded": False}
-        context = replace(context, refusal=refusal)
+        context = replace(context, refusal=refused)
     answer = partial(_response_of, transport, _mcp_headers_only(event), message)
     response = answer(context)
     if response.body and not fits_event(response.body):
@@ -151,46 +144,6 @@ def _unescaped_body(response: dict[str, Any]) -> str | None:
     return body or None
 
 
-def _require_one_message(message: Any) -> None:
-    if isinstance(message, list):
-        raise InvalidRequest(details={"reason": "MCP has no batches: send one message a request"})
-    if isinstance(message, dict):
-        for member, known in ((message, _MEMBERS), (message.get("params"), _PARAMS)):
-            problem = many_unknown_fields(member, known, _MAX_UNKNOWN) if isinstance(member, dict) else None
-            if problem:
-                raise InvalidRequest(details={"reason": f"the message {problem}"})
-        if crowded_field(_without_arguments(message)) is not None:
-            raise InvalidRequest(details={"reason": f"the message holds more than {MAX_VALUES:,} values"})
-    if isinstance(message, dict) and not _is_id(message.get("id", "")):
-        raise InvalidRequest(
-            details={"reason": f"'id' must be a string of at most {MAX_ID_CHARACTERS} characters or a whole number"}
-        )
-    if isinstance(message, dict) and not isinstance(message.get("params", {}), dict):
-        raise InvalidRequest(details={"reason": "'params' must be an object"})
-    if problem := principal_problem(message):
-        raise InvalidRequest(details={"reason": problem})
-    try:
-        jsonrpc_message_adapter.validate_python(message, by_name=False)
-    except ValidationError:
-        raise InvalidRequest(details={"reason": "the body is not one JSON-RPC message"}) from None
-
-
-def _without_arguments(message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message without the arguments of a tool call, which are refused in the format of its revision."""
-    params = message.get("params")
-    if message.get("method") != "tools/call" or not isinstance(params, dict):
-        return message
-    arguments = params.get("arguments")
-    return message | {"params": params | {"arguments": {}}} if isinstance(arguments, dict) else message
-
-
-def _refusal(message: Any, error: dict[str, Any], status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> HttpResponse:
-    id_ = message.get("id") if isinstance(message, dict) else None
-    echoed = id_ if _is_id(id_) and is_encodable(id_) else None
-    body = {"jsonrpc": "2.0", "id": echoed, "error": error}
-    return HttpResponse(status, compact(body))
-
-
 def _refused_arguments(message: dict[str, Any]) -> InvalidParams | None:
     """Return the error of a tool call with many unknown arguments or many values, or None."""
     params = message.get("params", {})
@@ -203,12 +156,6 @@ def _refused_arguments(message: dict[str, Any]) -> InvalidParams | None:
     except InvalidParams as error:
         return error
     return None
-
-
-def _is_id(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= MAX_ID_CHARACTERS
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _mcp_headers_only(event: dict[str, Any]) -> dict[str, Any]:

@@ -15,34 +15,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.shared.inbound import encode_header_value
 
-from api.mcp_errors import formatted_error, is_handshake, protocol_error
+from api.mcp_errors import formatted_error, is_handshake
 from api.mcp_resources import McpResources
 from api.mcp_server import EVERYTHING, UNCHANGING, instructions_of, request_handlers
 from api.mcp_tools import McpTools
-from api.mcp_transport import McpRequestContext
 from infra.clients.agent.backend import BackendError, EndpointError
-from infra.clients.agent.stdio_server import failure_of_backend, new_server
-from shared.rpc.caller import LOCAL
-from shared.rpc.errors import KhoError
+from infra.clients.agent.stdio_server import failure_of_backend, new_server, packaged_handler
 from shared.rpc.mcp_catalog import TOOLSETS, mcp_catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from fastmcp.tools import Tool
-    from mcp.server.context import HandlerResult, ServerRequestContext
+    from mcp.server.context import HandlerResult
     from mcp.shared.exceptions import MCPError
 
-    from api.mcp_server import Answer
     from infra.clients.agent.managed_server import ManagedServerBackend
-    from infra.clients.agent.stdio_transport import StdioServer
+    from infra.clients.agent.stdio_transport import Context, RequestHandler, StdioServer
     from infra.clients.agent.tools import AgentTools
 
-    Context = ServerRequestContext[Any, Any]
-    RequestHandler = Callable[[Context, Any], Awaitable[HandlerResult]]
-
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_UNCACHED: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _OWN: Final = ("manage_collections", "ingest_documents", "augment_knowledge")
 
 
@@ -54,13 +46,12 @@ def proxy_server(backend: ManagedServerBackend, tools: AgentTools, toolset: str)
     own = {tool.name: tool for tool in tools.list() if tool.name in _OWN and toolset in ("", "knowledge")}
     for tool in own.values():
         server.add_tool(tool)
-    low_level = server._mcp_server  # noqa: SLF001 - FastMCP has no other way to answer a method
-    call_own = low_level.get_request_handler("tools/call")
+    call_own = server._mcp_server.get_request_handler("tools/call")  # noqa: SLF001 - FastMCP does not show it
     assert call_own
     proxy = _Proxy(backend, f"/mcp/{toolset}" if toolset else "/mcp", own, call_own.handler)
     resources = McpResources(catalog.resources, catalog.prompts)
     for method, model, answer in request_handlers(McpTools(catalog.tools), resources):
-        low_level.add_request_handler(method, model, proxy.handler(method, answer))
+        server.answer(method, model, proxy.handler(method, packaged_handler(answer)))
     return server
 
 
@@ -75,7 +66,7 @@ class _Proxy:
         self._own = own
         self._call_own = call_own
 
-    def handler(self, method: str, packaged: Answer) -> RequestHandler:
+    def handler(self, method: str, packaged: RequestHandler) -> RequestHandler:
         """Return the handler of a method; `packaged` answers it from the catalog of this installation."""
         match method:
             case "tools/list":
@@ -86,17 +77,13 @@ class _Proxy:
                 return partial(self._list, packaged)
         return self._forward
 
-    async def _list(self, packaged: Answer, context: Context, params: Any) -> dict[str, Any]:
+    async def _list(self, packaged: RequestHandler, context: Context, params: Any) -> Any:
         if await asyncio.to_thread(self._backend.start):
             return await self._forward(context, params)
-        try:
-            # The user of this machine has every role, unless its server requires keys.
-            return _UNCACHED | packaged(params, McpRequestContext(LOCAL, ""), context.protocol_version)
-        except KhoError as error:
-            raise protocol_error(error, "", context.protocol_version) from None
+        return await packaged(context, params)
 
-    async def _list_tools(self, packaged: Answer, context: Context, params: Any) -> dict[str, Any]:
-        response = await self._list(packaged, context, params)
+    async def _list_tools(self, packaged: RequestHandler, context: Context, params: Any) -> dict[str, Any]:
+        response: dict[str, Any] = await self._list(packaged, context, params)
         schemas = {name: {"inputSchema": tool.parameters} for name, tool in self._own.items()}
         return response | {"tools": [each | schemas.get(each["name"], {}) for each in response["tools"]]}
 

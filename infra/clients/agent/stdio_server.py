@@ -12,22 +12,24 @@ from urllib.parse import quote
 
 import anyio
 from fastmcp.exceptions import NotFoundError
-from fastmcp.prompts import Prompt, PromptArgument
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
-from pydantic import Field
 
 from api.mcp_errors import failure_result, formatted_error, is_handshake, protocol_error, unknown_name
-from api.mcp_resources import no_resource, prompt_arguments
+from api.mcp_resources import McpResources, no_resource
+from api.mcp_server import request_handlers
+from api.mcp_tools import McpTools
+from api.mcp_transport import McpRequestContext
 from infra.clients.agent.backend import SERVER
 from infra.clients.agent.stdio_transport import StdioServer
 from infra.clients.agent.tools import CodedError
 from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from research_agent import COLLECTIONS_URI, MCP_PROMPTS, MCP_RESOURCES
 from shared.platform.version import VERSION
-from shared.rpc.errors import InvalidParams, complete_message
+from shared.rpc.caller import LOCAL
+from shared.rpc.errors import complete_message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,10 +37,14 @@ if TYPE_CHECKING:
     from fastmcp import FastMCP
     from fastmcp.server.middleware import CallNext, MiddlewareContext
 
+    from api.mcp_server import Answer
     from infra.clients.agent.backend import BackendError
     from infra.clients.agent.managed_server import ManagedServerBackend
+    from infra.clients.agent.stdio_transport import Context, RequestHandler
     from infra.clients.agent.tools import AgentTools
 
+_AS_AT_ENDPOINTS: Final = ("resources/list", "resources/templates/list", "prompts/list", "prompts/get")
+_UNCACHED: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _INSTRUCTIONS: Final = (
     "A knowledge base of documents. Make a collection with manage_collections, fill it with ingest_documents (files "
     "and folders of this machine) or augment_knowledge (a text), and search with query_knowledge_base."
@@ -80,17 +86,6 @@ class _ErrorCodes(Middleware):
         record = {"code": error.code, "message": error.explanation, "data": data}
         raise formatted_error(record, revision, not_found=not_found) from None
 
-    async def on_get_prompt(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
-        name = context.message.name
-        try:
-            prompt = next((each for each in MCP_PROMPTS if each.name == name), None)
-            if prompt is None:
-                raise unknown_name("prompt", name)
-            prompt_arguments(prompt, context.message.arguments or {})
-        except InvalidParams as error:
-            raise protocol_error(error, SERVER, _revision(context)) from None
-        return await call_next(context)
-
 
 def failure_of_backend(error: BackendError) -> dict[str, Any]:
     """Return the result of a tool whose call failed with `error`."""
@@ -126,8 +121,19 @@ def research_server(backend: ManagedServerBackend, tools: AgentTools) -> StdioSe
     for tool in tools.list():
         mcp.add_tool(tool)
     _add_resources(mcp, tools)
-    _add_prompts(mcp)
+    for method, params, answer in request_handlers(McpTools([]), McpResources(MCP_RESOURCES, MCP_PROMPTS)):
+        if method in _AS_AT_ENDPOINTS:
+            mcp.answer(method, params, packaged_handler(answer))
     return mcp
+
+
+def packaged_handler(answer: Answer) -> RequestHandler:
+    """Return the handler of a request that this installation's catalog answers, as the user who has every role."""
+
+    async def handle(context: Context, params: Any) -> dict[str, Any]:
+        return _UNCACHED | answer(params, McpRequestContext(LOCAL, ""), context.protocol_version)
+
+    return handle
 
 
 def new_server(
@@ -168,25 +174,3 @@ def _add_resources(mcp: FastMCP, tools: AgentTools) -> None:
             description=resource.description,
             mime_type=resource.mime_type,
         )(read_named if resource.is_template else partial(tools.read_resource, resource.uri))
-
-
-class _TextPrompt(Prompt):
-    text: str = Field(exclude=True)
-
-    async def render(self, arguments: dict[str, Any] | None = None) -> str:
-        """Return the text with the arguments filled in."""
-        return self.text.format_map(arguments or {})
-
-    def get_meta(self) -> dict[str, Any]:
-        """Return no metadata of the framework."""
-        return {}
-
-
-def _add_prompts(mcp: FastMCP) -> None:
-    for prompt in MCP_PROMPTS:
-        arguments = [
-            PromptArgument(name=each.name, description=each.description, required=each.required)
-            for each in prompt.arguments
-        ]
-        described = {"title": prompt.title, "description": prompt.description, "arguments": arguments}
-        mcp.add_prompt(_TextPrompt(name=prompt.name, text=prompt.text, **described))

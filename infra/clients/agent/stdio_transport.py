@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final
+import os
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from fastmcp import FastMCP
@@ -12,22 +15,27 @@ from mcp.server.context import ServerMiddleware
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError
+from mcp_types import JSONRPCError
 from pydantic import ValidationError
 
-from api.mcp_errors import protocol_error, with_data
+from api.mcp_errors import error_record, protocol_error, with_data
+from api.mcp_messages import refusal, require_one_message
 from api.mcp_server import list_revisions
-from infra.clients.agent.backend import BackendError
 from shared.rpc.errors import InvalidParams, InvalidRequest, KhoError, ParseError
 from shared.rpc.method import field_problems
-from shared.rpc.strict_json import is_encodable, require_text
+from shared.rpc.strict_json import parse, require_text
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from anyio.streams.memory import MemoryObjectSendStream
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared._stream_protocols import WriteStream
+    from mcp_types import JSONRPCMessage
+    from pydantic import BaseModel
 
-_NOT_JSON: Final = "json_invalid"
+    Context = ServerRequestContext[Any, Any]
+    RequestHandler = Callable[[Context, Any], Awaitable[HandlerResult]]
 
 
 class StdioServer(FastMCP):
@@ -38,16 +46,20 @@ class StdioServer(FastMCP):
         self._mcp_server.middleware.insert(0, _ErrorData())
         list_revisions(self._mcp_server, instructions)
 
+    def answer(self, method: str, params: type[BaseModel], handler: RequestHandler) -> None:
+        """Answer a method by `handler`, and not by FastMCP, which has no other way to this."""
+        self._mcp_server.add_request_handler(method, params, handler)
+
     async def serve(self) -> None:
         """Serve until the standard input is closed."""
         set_transport("stdio")
         async with (
             self._lifespan_manager(),
-            stdio_server() as (lines, responses),
+            stdio_server(anyio.wrap_file(StringIO())) as (_, responses),  # it drops lines that are no messages
             anyio.create_task_group() as tasks,
         ):
             messages, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
-            tasks.start_soon(_forward, lines, messages, responses)
+            tasks.start_soon(_forward, _standard_input(), messages, responses)
             options = self._mcp_server.create_initialization_options()
             await self._mcp_server.run(received, responses, options)
             tasks.cancel_scope.cancel()
@@ -56,61 +68,57 @@ class StdioServer(FastMCP):
 class _ErrorData(ServerMiddleware[Any]):
     """Gives the SDK's own errors the data that all errors have."""
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         try:
             return await call_next(ctx)
         except ValidationError as invalid:
             raise protocol_error(InvalidParams(*field_problems(invalid)), "", ctx.protocol_version) from None
+        except KhoError as error:
+            raise protocol_error(error, "", ctx.protocol_version) from None
         except MCPError as error:
             raise MCPError(**with_data(error.error.model_dump(exclude_none=True))) from None
 
 
 async def _forward(
-    lines: ReadStream[SessionMessage | Exception],
+    lines: anyio.AsyncFile[bytes],
     messages: MemoryObjectSendStream[SessionMessage | Exception],
     responses: WriteStream[SessionMessage],
 ) -> None:
     async with messages:
-        async for each in lines:
-            if isinstance(each, SessionMessage):
-                await messages.send(each)
-            elif isinstance(each, ValidationError) and (response := _error_response(each)):
-                await responses.send(SessionMessage(response))
+        async for line in lines:
+            if not line.strip():
+                continue
+            message = _message_or_error(line)
+            if isinstance(message, JSONRPCError):
+                await responses.send(SessionMessage(message))
+            elif message:
+                await messages.send(SessionMessage(message))
 
 
-def _error_response(error: ValidationError) -> JSONRPCError | None:
-    """Build the response to a line that is not a message. Return None for a blank line and for a notification."""
-    problem = error.errors(include_url=False, include_context=False)[0]
-    line = problem["input"]
-    if problem["type"] != _NOT_JSON:
-        return _error(InvalidRequest(), line)
-    if not line.strip():
-        return None
+def _message_or_error(line: bytes) -> JSONRPCMessage | None:
+    """Return the message of a line, or the response to one that is not a message: none for a notification."""
+    request: Any = None
     try:
-        # Python's parser accepts lone surrogates, which pydantic rejects. Such a request has an id to respond to.
-        request = json.loads(line)
-    except (ValueError, RecursionError):
-        return _error(ParseError(), None)
-    if not isinstance(request, dict) or "id" not in request:
-        return None
-    try:
-        require_text(request.get("params"))
-    except InvalidParams as invalid:
-        return _error(invalid, request)
-    return _error(InvalidRequest(), request)
+        request = parse(line)
+        require_text(request, line)
+        return require_one_message(request)
+    except InvalidParams as error:
+        if isinstance(request, dict) and "id" not in request:
+            return None
+        return _error(error, request)
+    except (ParseError, InvalidRequest) as error:
+        return _error(error, request)
 
 
 def _error(error: KhoError, request: Any) -> JSONRPCError:
-    record = BackendError.from_kho_error(error)
-    data = ErrorData(code=record.code, message=record.message, data=record.data)
-    return JSONRPCError(jsonrpc="2.0", id=_id_of(request), error=data)
+    # A response to a response could, by its id, end a request of the client.
+    known = request if isinstance(request, dict) and not request.keys() & {"result", "error"} else None
+    return JSONRPCError.model_validate(refusal(known, error_record(error)))
 
 
-def _id_of(request: Any) -> str | int | None:
-    """Return the request's id, if it has a valid one."""
-    match request:
-        case {"method": _, "id": int() as number} if not isinstance(number, bool):
-            return number
-        case {"method": _, "id": str() as name} if is_encodable(name):
-            return name
-    return None
+def _standard_input() -> anyio.AsyncFile[bytes]:
+    """Return the standard input, and give this process's children an empty one."""
+    own = os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    return anyio.wrap_file(own)

@@ -29,6 +29,8 @@ from shared.rpc.method import Params, read
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
+    from mcp_types import Tool as McpTool
+
     from infra.clients.agent.backend import Backend
     from infra.clients.agent.files.reader import FileReader
 
@@ -59,6 +61,10 @@ class IngestFiles(Params):
 
 class _AgentTool(Tool):
     work: Annotated[Callable[[dict[str, Any]], Awaitable[Any]], Field(exclude=True)]
+
+    def to_mcp_tool(self, **overrides: Any) -> McpTool:
+        """Describe the tool without the framework's metadata."""
+        return super().to_mcp_tool(_meta=None, **overrides)
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Run the tool with unvalidated arguments: the method validates them."""

@@ -45,7 +45,7 @@ def test_tools_are_those_of_the_mcp_endpoint(everything: Editor, server: KhoServ
     here = everything.tools()
     assert list(here) == [tool.name for tool in there]
     for tool in there:
-        ours, theirs = (each.model_dump(exclude={"meta"}) for each in (here[tool.name], tool))
+        ours, theirs = (each.model_dump() for each in (here[tool.name], tool))
         if tool.name == "ingest_documents":  # it reads this machine's files
             assert set(ours.pop("input_schema")["properties"]) == {"path", "collection", "recursive"}
             theirs.pop("input_schema")

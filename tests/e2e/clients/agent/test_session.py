@@ -7,11 +7,12 @@ import subprocess
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+import pytest
 import urllib3
 
 from tests.helpers.editor_folder import address_of, write_files
 from tests.helpers.mcp_editor import editor
-from tests.helpers.program import RESEARCH_AGENT, start
+from tests.helpers.program import KHO, RESEARCH_AGENT, start
 from tests.helpers.wait import CEILING_SECONDS
 
 if TYPE_CHECKING:
@@ -53,11 +54,11 @@ class _Pipe:
 
 
 @contextmanager
-def _pipe(folder: Path, data: Path) -> Iterator[_Pipe]:
+def _pipe(folder: Path, data: Path, program: str = RESEARCH_AGENT) -> Iterator[_Pipe]:
     options, pipe = ["--data", str(data)], subprocess.PIPE
     with (
         (folder.parent / "mcp.log").open("w") as log,
-        start(RESEARCH_AGENT, "mcp", *options, cwd=folder, stdin=pipe, stdout=pipe, stderr=log) as process,
+        start(program, "mcp", *options, cwd=folder, stdin=pipe, stdout=pipe, stderr=log) as process,
     ):
         try:
             yield _Pipe(process)
@@ -84,15 +85,24 @@ UNREADABLE: list[tuple[str, int | str | None, int]] = [
     (r'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"x","arguments":{"query":"\ud800"}}}', 3, -32602),
     ('{"jsonrpc":"2.0","id":4,', None, -32700),
     ("[" * 100_000, None, -32700),
-    ('{"jsonrpc":"2.0","id":5,"method":7}', None, -32600),
+    ('{"jsonrpc":"2.0","id":5,"method":7}', 5, -32600),
     ('{"id":"six","method":"ping"}', "six", -32600),
+    ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":8,"method":"tools/call","params":["x"]}', 8, -32600),
+    ('{"jsonrpc":"2.0","id":9}', 9, -32600),
+    ('{"jsonrpc":"2.0","id":10,"result":7}', None, -32600),
+    ('[{"jsonrpc":"2.0","id":11,"method":"ping"}]', None, -32600),
 ]
 
 
-def test_invalid_stdio_lines_get_an_error_response(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [RESEARCH_AGENT, KHO])
+def test_invalid_stdio_lines_get_an_error_response(tmp_path: Path, program: str) -> None:
+    """Each line that is not a message gets an error, with the request's id if it has a valid one, as at /mcp."""
     folder = tmp_path / "work"
     folder.mkdir()
-    with _pipe(folder, tmp_path / "data") as client:
+    with _pipe(folder, tmp_path / "data", program) as client:
         for line, number, code in UNREADABLE:
             client.write(line)
             client.ask(7, "ping", {})

@@ -8,7 +8,6 @@ import pytest
 from fastmcp import Client
 from mcp.shared.exceptions import MCPError
 
-from research_agent import MCP_PROMPTS
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.editor_folder import address_of, sources, stored_hashes
 from tests.helpers.mcp_editor import Editor, editor
@@ -31,7 +30,7 @@ def test_tools_match_the_contract(session: Editor) -> None:
 
 @pytest.mark.usefixtures("notes")
 def test_tool_schemas_match_the_mcp_endpoint(session: Editor, data: Path) -> None:
-    there = {tool.name: tool for tool in session.portal.call(_tools_at, f"{address_of(data)}/mcp")}
+    there = {tool.name: tool for tool in session.portal.call(_asked_at, f"{address_of(data)}/mcp", "list_tools")}
     for name, tool in session.tools().items():
         here, known = (each.model_dump() for each in (tool, there[name]))
         if name == "ingest_documents":
@@ -39,15 +38,13 @@ def test_tool_schemas_match_the_mcp_endpoint(session: Editor, data: Path) -> Non
             assert set(known_there) - set(taken) == {"documents", "remove", "tree"}
             for shared in ("collection", "recursive"):
                 assert taken[shared] == known_there[shared]
-        for each in (here, known):
-            each.pop("meta")
         assert here == known
     assert {each.name for each in mcp_catalog().of("research-agent/").tools} == set(session.tools())
 
 
-async def _tools_at(address: str) -> list[Any]:
+async def _asked_at(address: str, call: str) -> list[Any]:
     async with Client(address) as client:
-        return list(await client.list_tools())
+        return list(await getattr(client, call)())
 
 
 def test_lists_continue_at_the_cursor(session: Editor, notes: str) -> None:
@@ -152,16 +149,13 @@ def test_editor_that_cannot_ask_confirms_by_an_argument(folder: Path, data: Path
         assert mute.asked == []
 
 
-def test_prompts_and_their_arguments_are_those_of_the_endpoint(session: Editor) -> None:
-    assert session.client
-    prompts = {each.name: each for each in session.portal.call(session.client.list_prompts)}
-    for prompt in MCP_PROMPTS:
-        listed = prompts[prompt.name]
-        assert (listed.title, listed.description) == (prompt.title, prompt.description)
-        assert [(each.name, each.description, each.required) for each in listed.arguments or []] == [
-            (each.name, each.description, each.required) for each in prompt.arguments
-        ]
-        assert not listed.meta
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize("call", ["list_resources", "list_resource_templates", "list_prompts"])
+def test_lists_are_those_of_the_endpoint(session: Editor, data: Path, call: str) -> None:
+    there = session.portal.call(_asked_at, f"{address_of(data)}/mcp/knowledge", call)
+    here = session.portal.call(getattr(session.client, call))
+    assert here
+    assert [each.model_dump() for each in here] == [each.model_dump() for each in there]
 
 
 def test_deletion_requires_confirmation(session: Editor) -> None:
