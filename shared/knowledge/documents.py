@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shared.aws.blob_store import BlobStore, compress
 from shared.aws.dynamodb import ConditionFailed, Keys, Write, from_item, optimistic_retry
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from shared.search.index import PassageIndex
     from shared.search.passages import Passage
     from shared.search.splitting import Split
+
+_ALL: Final = Keys.after("\0")
+_LAST_CHARACTER: Final = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,15 @@ class CollectionDocuments:
         )
         return {item["sk"]: item[field] for item in items if not item.get("gone")}
 
-    def page(self, limit: int, cursor: str | None = None) -> tuple[list[StoredDocument], str | None]:
-        """Return at most `limit` documents after `cursor`, ordered by path, and the next cursor."""
+    def page(self, limit: int, cursor: str | None = None, prefix: str = "") -> tuple[list[StoredDocument], str | None]:
+        """Return at most `limit` documents below `prefix` after `cursor`, ordered by path, and the next cursor."""
+        if not is_short(prefix):
+            return [], None
         after = cursors.decode_sort_key(cursor) if cursor else "\0"
+        if not is_short(after):
+            raise cursors.stale()
         documents: list[StoredDocument] = []
-        for item in self._items(after):
+        for item in self._items(Keys.between(max(f"{after}\0", prefix), f"{prefix}{_LAST_CHARACTER}")):
             if len(documents) == limit:
                 return documents, cursors.encode(documents[-1].path)
             documents.append(_stored(item))
@@ -133,11 +140,11 @@ class CollectionDocuments:
 
     def stored(self) -> Iterator[StoredDocument]:
         """Return every document, by path."""
-        return map(_stored, self._items("\0"))
+        return map(_stored, self._items(_ALL))
 
     def size(self) -> tuple[int, int]:
         """Return the number of documents and of chunks."""
-        chunks = [item["chunks"] for item in self._items("\0", ("chunks", "gone"))]
+        chunks = [item["chunks"] for item in self._items(_ALL, ("chunks", "gone"))]
         return len(chunks), sum(chunks)
 
     def reindex(self, path: str, *, force: bool = False) -> bool:
@@ -162,14 +169,14 @@ class CollectionDocuments:
 
     def paths(self) -> Iterator[str]:
         """Yield the paths of all documents, including deleted ones."""
-        for page in self._table.query(self._partition, Keys.after("\0")):
+        for page in self._table.query(self._partition, _ALL):
             yield from (item["sk"] for item in page)
 
     def _item(self, path: str) -> Item | None:
         return self._table.get(self._partition, path) if is_short(path) else None
 
-    def _items(self, after: str, fields: Sequence[str] = ()) -> Iterator[Item]:
-        for page in self._table.query(self._partition, Keys.after(after), fields=fields):
+    def _items(self, keys_: Keys, fields: Sequence[str] = ()) -> Iterator[Item]:
+        for page in self._table.query(self._partition, keys_, fields=fields):
             yield from (item for item in page if not item.get("gone"))
 
     def _split(self, new: NewKnowledgeDocument) -> Split:

@@ -43,7 +43,7 @@ not_in_collection = ErrorTemplate(
     NotFound,
     "DOCUMENT_NOT_FOUND",
     "The collection '{collection}' has no document: {path}",
-    "manage_collections with action 'info' lists the documents of a collection.",
+    "list_documents ('research-agent kb list') shows the documents of a collection.",
 )
 path_forbidden = ErrorTemplate(
     InvalidRequest,

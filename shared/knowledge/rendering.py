@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from shared.knowledge.models import DocumentFailure
+    from shared.knowledge.models import DocumentFailure, StoredDocument
     from shared.knowledge.query_responses import QueryResults
-    from shared.knowledge.responses import CollectionsResult, IngestionProgress, IngestionResult, ProjectsResult
+    from shared.knowledge.responses import (
+        CollectionsResult,
+        DocumentPage,
+        IngestionProgress,
+        IngestionResult,
+        ProjectsResult,
+        Removal,
+    )
 
 _SHOWN_FAILURES: Final = 50
 
@@ -39,12 +46,24 @@ def render_collections(done: CollectionsResult) -> str:
             (one.name, one.type, one.documents, one.chunks, ", ".join(one.projects), one.model) for one in collections
         ]
         parts.append(_table(("collection", "type", "documents", "chunks", "projects", "model"), rows))
-    if done.documents:
-        documents = [(each.path, each.title, each.chunks, each.updated_at) for each in done.documents]
-        parts.append(_table(("document", "title", "chunks", "updated"), documents))
-    if done.next_cursor:
-        parts.append(f"There are more: call again with cursor {_code(done.next_cursor)}.")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_document_page(done.documents or [], done.next_cursor)])
+
+
+def render_documents(page: DocumentPage) -> str:
+    """Render a table of documents."""
+    return "\n\n".join(_document_page(page.documents, page.next_cursor)) or "No documents."
+
+
+def render_removal(done: Removal) -> str:
+    """Render the message."""
+    return _inline(done.message)
+
+
+def _document_page(documents: Sequence[StoredDocument], next_cursor: str | None) -> list[str]:
+    rows = [(each.path, each.title, each.chunks, each.updated_at) for each in documents]
+    table = [_table(("document", "title", "chunks", "updated"), rows)] if rows else []
+    more = [f"There are more: call again with cursor {_code(next_cursor)}."] if next_cursor else []
+    return table + more
 
 
 def render_projects(done: ProjectsResult) -> str:

@@ -80,6 +80,24 @@ class CollectionsResult:
     next_cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """A page of a collection's documents."""
+
+    documents: list[StoredDocument]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A document that is no longer in its collection."""
+
+    status: Literal["success"]
+    collection: str
+    path: str
+    message: str
+
+
 ProjectAction = Literal["create", "link", "unlink", "set-defaults", "list", "info"]
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SERVER: Final = "research-agent"
 _CONFIGURATION: Final = -32001
 _COLLECTION: Final = -32002
+_DOCUMENT: Final = -32003
 _SYSTEM: Final = -32000
 _DAY: Final = 86_400
 _WORKERS: Final = ("workers-ingest", "workers-index_knowledge")
@@ -71,11 +72,18 @@ class EndpointError(BackendError):
 
 
 def deletion_unconfirmed(name: str, guidance: str = "") -> BackendError:
-    """Build the error of a deletion that was not confirmed."""
+    """Build the error of a collection's deletion that was not confirmed."""
     at_a_prompt = f"Confirm when asked, or delete it at a prompt: research-agent collections delete {name} --yes"
     guidance = guidance or at_a_prompt
     data = {"code": "COLLECTION_NOT_CONFIRMED", "details": {"collection": name}, "guidance": guidance}
     return BackendError(_COLLECTION, f"The collection '{name}' was not deleted: the deletion was not confirmed.", data)
+
+
+def removal_unconfirmed(path: str, guidance: str = "") -> BackendError:
+    """Build the error of a document's removal that was not confirmed."""
+    guidance = guidance or f"Confirm when asked, or remove it at a prompt: research-agent kb remove {path}"
+    data = {"code": "DOCUMENT_NOT_CONFIRMED", "details": {"path": path}, "guidance": guidance}
+    return BackendError(_DOCUMENT, f"The document '{path}' was not removed: the removal was not confirmed.", data)
 
 
 class Backend(Protocol):

@@ -10,13 +10,14 @@ documents failed; 130 interrupted.
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
 from infra.clients.agent import console
-from infra.clients.agent.backend import DEFAULT_TARGET, BackendError, BackendTarget, deletion_unconfirmed
+from infra.clients.agent.backend import DEFAULT_TARGET, BackendError, BackendTarget, deletion_unconfirmed, read_pages
 from infra.clients.agent.runner import (
     backend_or_exit,
     exit_on_error,
@@ -38,7 +39,7 @@ app: Final = App(
     suppress_keyboard_interrupt=False,
 )
 collections: Final = App(name="collections", help="Knowledge collections.")
-kb: Final = App(name="kb", help="Add to the knowledge base.")
+kb: Final = App(name="kb", help="The documents of collections: add, list and remove them.")
 projects: Final = App(name="projects", help="Projects and their linked collections.")
 for each in (collections, kb, projects):
     app.command(each)
@@ -239,6 +240,31 @@ def add_url(url: str, /, *, collection: str, title: str = "", target: BackendTar
     with exit_on_error(target):
         content = fetch(url)
     _augment(content, url, collection, title, target)
+
+
+@kb.command(name="list")
+def list_documents(*, collection: str, prefix: str = "", target: BackendTarget = DEFAULT_TARGET) -> None:
+    """List the documents of a collection.
+
+    Args:
+        prefix: Only documents whose paths begin with this.
+    """
+    params = {"collection_name": collection, "prefix": prefix, "limit": 1000}
+    with backend_or_exit(target) as backend:
+        pages = read_pages(partial(backend.call, "list_documents"), params)
+        documents = [each for page in pages for each in page["documents"]]
+    show_result({"documents": documents}, target, console.print_documents)
+
+
+@kb.command(name="remove")
+def remove_document(path: str, /, *, collection: str, target: BackendTarget = DEFAULT_TARGET) -> None:
+    """Take one document out of a collection. The next add-folder adds it again if its file is still there.
+
+    Args:
+        path: The document's path, as 'kb list' shows it.
+    """
+    params = {"collection_name": collection, "path": path}
+    run("remove_document", params, target, console.print_message)
 
 
 @projects.command(name="list")

@@ -88,7 +88,20 @@ def print_collections(result: dict[str, Any]) -> None:
     if rows:
         _table(("name", "type", "documents", "chunks", "projects", "created_at"), rows)
     if result.get("documents"):
+        print_documents(result)
+
+
+def print_documents(result: dict[str, Any]) -> None:
+    """Print the documents of a collection."""
+    if result["documents"]:
         _table(("path", "title", "chunks", "updated_at"), result["documents"])
+    else:
+        print_message({"message": "No documents."})
+
+
+def print_message(result: dict[str, Any]) -> None:
+    """Print what was done."""
+    out.print(_text(result["message"]))
 
 
 def print_evaluation(result: dict[str, Any]) -> None:

@@ -126,8 +126,8 @@ class _RemoteCollection:
 
     def _list_documents(self) -> dict[str, StoredFile]:
         stored: dict[str, StoredFile] = {}
-        query = {"action": "info", "collection_name": self._collection, "limit": _PAGE}
-        for page in read_pages(partial(self._backend.call, "manage_collections"), query):
+        query = {"collection_name": self._collection, "limit": _PAGE}
+        for page in read_pages(partial(self._backend.call, "list_documents"), query):
             for row in page["documents"]:
                 document = StoredFile(row["path"], row["hash"], row["tree"], row["chunks"], row["indexed"])
                 stored[document.path] = document

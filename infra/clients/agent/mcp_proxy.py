@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from infra.clients.agent.tools import AgentTools
 
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_OWN: Final = ("manage_collections", "ingest_documents", "augment_knowledge")
+_OWN: Final = ("manage_collections", "ingest_documents", "augment_knowledge", "remove_document")
 
 
 def proxy_server(backend: ManagedServerBackend, tools: AgentTools, toolset: str) -> StdioServer:

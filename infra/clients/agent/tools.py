@@ -18,7 +18,14 @@ from fastmcp.tools.base import InputRequiredToolResult
 from mcp_types import InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from infra.clients.agent.backend import SERVER, BackendError, deletion_unconfirmed, method_description, to_markdown
+from infra.clients.agent.backend import (
+    SERVER,
+    BackendError,
+    deletion_unconfirmed,
+    method_description,
+    removal_unconfirmed,
+    to_markdown,
+)
 from infra.clients.agent.elicitation import can_ask, elicit_confirmation
 from infra.clients.agent.folder_upload import FolderUpload, await_ingestion
 from shared.knowledge.models import Name  # noqa: TC001 - pydantic reads it
@@ -120,6 +127,7 @@ class AgentTools:
             "manage_collections": self._manage_collections,
             "ingest_documents": self._ingest_documents,
             "augment_knowledge": self._augment_knowledge,
+            "remove_document": self._remove_document,
         }
         for offer in mcp_catalog().of(f"{SERVER}/").tools:
             description = offer.described
@@ -145,19 +153,40 @@ class AgentTools:
         name = params.collection_name
         if params.action == "delete" and name is not None:
             await self._call("manage_collections", {"action": "info", "collection_name": name, "limit": 1})
-            context = get_context()
-            if not can_ask(context):
-                if params.confirm is None:
-                    guidance = f"If the user agrees, call again with the argument confirm: '{name}'."
-                    raise CodedError(deletion_unconfirmed(name, guidance))
-                return await self._call("manage_collections", arguments)
             question = f"Delete the collection '{name}' and everything in it?"
-            confirmation = await elicit_confirmation(context, question, self._question_seconds)
-            if isinstance(confirmation, InputRequiredResult):
-                return confirmation
-            if not confirmation:
-                raise CodedError(deletion_unconfirmed(name))
+            return await self._call_confirmed(
+                "manage_collections", arguments, name, question, partial(deletion_unconfirmed, name)
+            )
         return await self._call("manage_collections", arguments)
+
+    async def _remove_document(self, arguments: dict[str, Any]) -> Any:
+        params = _validate(method_description("remove_document").params, arguments)
+        question = f"Remove the document '{params.path}' from the collection '{params.collection_name}'?"
+        return await self._call_confirmed(
+            "remove_document", arguments, params.path, question, partial(removal_unconfirmed, params.path)
+        )
+
+    async def _call_confirmed(
+        self,
+        method: str,
+        arguments: dict[str, Any],
+        name: str,
+        question: str,
+        unconfirmed: Callable[..., BackendError],
+    ) -> Any:
+        """Call a method that removes `name`, if the user agrees."""
+        context = get_context()
+        if not can_ask(context):
+            if arguments.get("confirm") is None:
+                guidance = f"If the user agrees, call again with the argument confirm: '{name}'."
+                raise CodedError(unconfirmed(guidance))
+            return await self._call(method, arguments)
+        confirmation = await elicit_confirmation(context, question, self._question_seconds)
+        if isinstance(confirmation, InputRequiredResult):
+            return confirmation
+        if not confirmation:
+            raise CodedError(unconfirmed())
+        return await self._call(method, arguments)
 
     async def _ingest_documents(self, arguments: dict[str, Any]) -> Any:
         params = _validate(IngestFiles, arguments)

@@ -80,6 +80,8 @@ CASES: dict[str, list[IsolationCase]] = {
         collection(lambda id_: {"collection": id_, "documents": [{"path": id_, "content": "mine"}]}),
         collection(lambda id_: {"collection": id_, "remove": [id_]}),
     ],
+    f"{RESEARCH}/list_documents": [collection(lambda id_: {"collection_name": id_})],
+    f"{RESEARCH}/remove_document": [collection(lambda id_: {"collection_name": id_, "path": id_})],
     f"{RESEARCH}/list_passages": [collection(lambda id_: {"collection_name": id_, "path": id_})],
     f"{RESEARCH}/manage_collections": [
         collection(lambda _: {"action": "list", "limit": 1000}),

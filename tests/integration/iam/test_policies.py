@@ -104,7 +104,9 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
         {"action": "create", "project_name": "shed", "collections": "notes"},
         {"action": "list"},
     ],
+    "research_agent-list_documents": [{"collection_name": "notes"}],
     "research_agent-list_passages": [{"collection_name": "notes", "path": "a.md"}],
+    "research_agent-remove_document": [{"collection_name": "notes", "path": "b.md"}],
     "research_agent-get_ingestion": [{"job_id": "job"}],
     "research_agent-resources_read": [
         {"uri": uri} for uri in ("knowledge://collections", "knowledge://collections/notes", "knowledge://queries")

@@ -244,7 +244,7 @@ def test_document_shows_when_it_is_indexed(console: ConsolePage, server: KhoServ
         route.fulfill(response=response, json=body)
 
     page = console.page
-    page.route("**/manage_collections", answer)
+    page.route("**/list_documents", answer)
     page.route("**/list_passages", answer)
     for address in ("knowledge/pending", "knowledge/pending/ferns.md"):
         pending = True
@@ -253,6 +253,23 @@ def test_document_shows_when_it_is_indexed(console: ConsolePage, server: KhoServ
         pending = False
         expect(page.locator(".state.note")).to_have_count(0)
         page.locator("main article").first.wait_for()
+
+
+def test_document_is_removed_from_the_list(console: ConsolePage, server: KhoServer) -> None:
+    """A document of a collection is taken out where it is listed, or on its page; the collection's counts follow."""
+    make_collection(server, "removed", ferns=FERNS, moss="# Moss", roses="# Roses")
+    page = console.open("knowledge/removed")
+    page.get_by_text("3 documents · 4 passages").wait_for()
+    page.get_by_role("button", name="Remove the document moss.md").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove the document").click()
+    page.get_by_text("2 documents · 3 passages").wait_for()
+    assert page.get_by_role("link", name="moss.md").count() == 0
+    page.get_by_role("link", name="roses.md").click()
+    page.get_by_role("button", name="Remove the document roses.md").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove the document").click()
+    page.get_by_text("1 documents · 2 passages").wait_for()
+    listed = server.call("research-agent/list_documents", collection_name="removed")
+    assert [each["path"] for each in listed["documents"]] == ["ferns.md"]
 
 
 def test_folder_is_added_without_hidden_files(console: ConsolePage, server: KhoServer, tmp_path: Path) -> None:

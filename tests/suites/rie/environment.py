@@ -77,6 +77,10 @@ CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
         "research_agent-augment_knowledge",
         {"content": "Ferns are watered in the morning.", "source": "ferns.md", "collection": "garden"},
     ),
+    (
+        "research_agent-augment_knowledge",
+        {"content": "The well has dried up.", "source": "well.md", "collection": "garden"},
+    ),
 ]
 
 

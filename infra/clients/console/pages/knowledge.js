@@ -14,6 +14,7 @@ import { formatNumber, formatTime, t } from "../i18n.js";
 import { go, link } from "../router.js";
 
 const MANAGE = "research-agent/manage_collections";
+const LIST = "research-agent/list_documents";
 const PAGE = 50;
 const MOST = 1000; // what one call lists
 const INDEXING_POLL = { every: 1000, growth: 1.5, most: 30_000 }; // of documents that are being indexed
@@ -69,10 +70,16 @@ function CreateDialog({ onClose }) {
 
 function Collection({ name, query }) {
   const [info, setInfo] = useState(null);
+  const describe = async (signal = undefined) => {
+    const { collection } = await call(MANAGE, { action: "info", collection_name: name, limit: 1 }, { signal });
+    setInfo(collection);
+  };
   const pages = usePages(
     async (cursor, signal) => {
-      const page = await call(MANAGE, { action: "info", collection_name: name, limit: PAGE, cursor }, { signal });
-      setInfo(page.collection);
+      const [page] = await Promise.all([
+        call(LIST, { collection_name: name, limit: PAGE, cursor }, { signal }),
+        cursor ? null : describe(signal),
+      ]);
       return { items: page.documents, next_cursor: page.next_cursor };
     },
     [name],
@@ -82,17 +89,17 @@ function Collection({ name, query }) {
     pages.items.some((each) => !each.indexed),
     async (signal) => {
       const limit = Math.min(MOST, Math.max(PAGE, loaded));
-      const { collection, documents } = await call(
-        MANAGE,
-        { action: "info", collection_name: name, limit },
-        { signal },
-      );
+      const { documents } = await call(LIST, { collection_name: name, limit }, { signal });
       const now = new Map(documents.map((each) => [each.path, each]));
-      setInfo(collection);
       pages.setItems((items) => items.map((each) => now.get(each.path) ?? each));
     },
     [name, loaded],
   );
+  // The rest of the list stays where it is.
+  const forget = ({ path }) => {
+    pages.setItems((items) => items.filter((each) => each.path !== path));
+    describe().catch(() => {}); // the list is right, and the counts are asked for again with it
+  };
   const remove = async () => {
     await call(MANAGE, { action: "delete", collection_name: name });
     toast(t("knowledge.deleted", { name }));
@@ -112,7 +119,7 @@ function Collection({ name, query }) {
       <h2 id="documents">${t("knowledge.documents")}</h2>
       <${PagedList} pages=${pages} label=${t("knowledge.documents")} keyOf=${(each) => each.path}
         empty=${t("knowledge.no_documents")}>
-        ${(each) => html`<${DocumentRow} collection=${name} document=${each} />`}
+        ${(each) => html`<${DocumentRow} collection=${name} document=${each} onRemoved=${() => forget(each)} />`}
       <//>
     </section>
     ${
@@ -127,14 +134,25 @@ function useIndexing(isPending, load, inputs) {
   useEffect(() => (isPending ? poll(load, INDEXING_POLL).stop : undefined), [isPending, ...inputs]);
 }
 
-function DocumentRow({ collection, document }) {
+function DocumentRow({ collection, document, onRemoved }) {
   const { path, title, chunks, bytes, updated_at: updated, indexed } = document;
   return html`<article class="panel row">
     <h3><a href=${link("knowledge", [collection, path])}>${visible(path)}</a></h3>
     <p class="faint">${title && title !== path && `${visible(title)} · `}
       ${t("knowledge.passages_count", { count: chunks })} ·
       ${" "}${formatNumber(Math.ceil(bytes / 1024))} KiB · ${formatTime(updated)}</p>
-    ${!indexed && html`<p class="state note">${t("knowledge.indexing")}</p>`}</article>`;
+    ${!indexed && html`<p class="state note">${t("knowledge.indexing")}</p>`}
+    <p><${RemoveButton} collection=${collection} path=${path} onRemoved=${onRemoved} /></p></article>`;
+}
+
+function RemoveButton({ collection, path, onRemoved }) {
+  const remove = async () => {
+    await call("research-agent/remove_document", { collection_name: collection, path });
+    toast(t("knowledge.removed", { path }));
+    onRemoved();
+  };
+  return html`<${ConfirmButton} action=${t("knowledge.remove")} label=${t("knowledge.remove_one", { path })}
+    onConfirm=${remove} text=${t("knowledge.remove_text", { path: visible(path) })} />`;
 }
 
 function Document({ collection, path, query }) {
@@ -165,11 +183,6 @@ function Document({ collection, path, query }) {
     },
     [collection, path],
   );
-  const remove = async () => {
-    await call("research-agent/ingest_documents", { collection, remove: [path] });
-    toast(t("knowledge.removed", { path }));
-    go(link("knowledge", [collection]));
-  };
   return html`<${Trail} names=${[collection]} />
     <h1>${visible(document_?.title || path)}</h1>
     ${
@@ -185,8 +198,8 @@ function Document({ collection, path, query }) {
     <//>
     ${
       document_ &&
-      html`<p><${ConfirmButton} action=${t("knowledge.remove")} onConfirm=${remove}
-        text=${t("knowledge.remove_text", { path: visible(path) })} /></p>`
+      html`<p><${RemoveButton} collection=${collection} path=${path}
+        onRemoved=${() => go(link("knowledge", [collection]))} /></p>`
     }`;
 }
 

@@ -40,6 +40,25 @@ def test_command_line_returns_the_tools_results(session: Editor, notes: str, fol
     )
 
 
+def test_documents_are_listed_and_removed_one_by_one(notes: str, folder: Path, data: Path) -> None:
+    into = ("--collection", "single")
+    run_research_agent(folder, data, "collections", "create", "single")
+    for source in ("roses", "trees/oak"):
+        run_research_agent(folder, data, "kb", "add-text", "They like sun.", "--source", source, *into)
+    listings = {
+        prefix: run_research_agent(folder, data, "kb", "list", "--prefix", prefix, *into)[1]
+        for prefix in ("", "trees/")
+    }
+    assert {prefix: [each["path"] for each in listing["documents"]] for prefix, listing in listings.items()} == {
+        "": ["roses", "trees/oak"],
+        "trees/": ["trees/oak"],
+    }
+    code, answered = run_research_agent(folder, data, "kb", "remove", "roses", *into)
+    assert (code, answered["message"]) == (0, "Removed roses from the collection 'single'.")
+    code, answered = run_research_agent(folder, data, "kb", "remove", "roses", *into)
+    assert (code, answered["error"]["data"]["code"]) == (5, "DOCUMENT_NOT_FOUND")
+
+
 @pytest.mark.parametrize("type_", ["fundamental", "project-specific"])
 def test_each_action_takes_a_name_and_a_type(notes: str, folder: Path, data: Path, type_: str) -> None:
     """The documented form `collections {action} {name} --type={type}` works for every action."""

@@ -25,6 +25,8 @@ def test_tools_match_the_contract(session: Editor) -> None:
         "manage_projects": {"action"},
         "augment_knowledge": {"content", "source", "collection"},
         "get_ingestion": {"job_id"},
+        "list_documents": {"collection_name"},
+        "remove_document": {"collection_name", "path"},
     }
 
 
@@ -145,6 +147,12 @@ def test_editor_that_cannot_ask_confirms_by_an_argument(folder: Path, data: Path
                 refused = mute.call("manage_collections", **deletion, **wrong)
                 assert refused.is_error
                 assert words in refused.content[0].text
+        mute.result("augment_knowledge", content="Roses like sun.", source="roses", collection=name)
+        removal = {"collection_name": name, "path": "roses"}
+        if mode == "legacy":
+            with pytest.raises(MCPError, match="with the argument confirm: 'roses'"):
+                mute.call("remove_document", **removal)
+        mute.result("remove_document", **removal, confirm="roses")
         mute.result("manage_collections", **deletion, confirm=name)
         assert mute.asked == []
 
@@ -169,3 +177,20 @@ def test_deletion_requires_confirmation(session: Editor) -> None:
     with pytest.raises(MCPError, match="Collection not found"):
         stored_hashes(session, "doomed")
     assert session.asked[-1] == "Delete the collection 'doomed' and everything in it?"
+
+
+def test_removal_requires_confirmation(session: Editor) -> None:
+    session.result("manage_collections", action="create", collection_name="kept")
+    for name in ("a", "b"):
+        session.result("augment_knowledge", content="Roses like sun.", source=name, collection="kept")
+    removal = {"collection_name": "kept", "path": "a"}
+    session.answer = False
+    with pytest.raises(MCPError, match="the removal was not confirmed"):
+        session.call("remove_document", **removal)
+    session.answer = True
+    assert session.result("remove_document", **removal)["path"] == "a"
+    assert session.asked[-1] == "Remove the document 'a' from the collection 'kept'?"
+    listed = session.result("list_documents", collection_name="kept")["documents"]
+    assert [each["path"] for each in listed] == ["b"]
+    with pytest.raises(MCPError, match="has no document: a"):
+        session.call("remove_document", **removal)

@@ -26,7 +26,7 @@ class Slow:
         self.brought: list[str] = []
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
-        if method == "manage_collections":
+        if method == "list_documents":
             return {"documents": []}
         if self.left:
             self.left -= 1

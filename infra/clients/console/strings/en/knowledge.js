@@ -22,6 +22,7 @@ export default {
   delete_text: "All {documents} documents of the collection are deleted. This cannot be undone.",
   deleted: "Deleted the collection {name}.",
   remove: "Remove the document",
+  remove_one: "Remove the document {path}",
   remove_text: "“{path}” is no longer found by any search.",
   removed: "Removed {path}.",
   add: "Add documents",

@@ -22,6 +22,7 @@ export default {
   delete_text: "Toàn bộ {documents} tài liệu trong bộ này sẽ bị xóa và không khôi phục được.",
   deleted: "Đã xóa bộ tài liệu {name}.",
   remove: "Bỏ tài liệu này",
+  remove_one: "Bỏ tài liệu {path}",
   remove_text: "Sẽ không còn tìm thấy “{path}” nữa.",
   removed: "Đã bỏ {path}.",
   add: "Thêm tài liệu",
