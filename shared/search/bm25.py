@@ -1,11 +1,16 @@
 """BM25 as sparse vectors: each term's weight in a passage. The vector store adds the terms' rarity (IDF)."""
 
+from __future__ import annotations
+
 import zlib
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.search.tokenizer import tokenize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SATURATION: Final = 1.2
 LENGTH: Final = 0.75
@@ -23,16 +28,26 @@ class SparseTerms:
     weights: list[float]
 
 
-def passage_terms(text: str) -> SparseTerms:
-    """Return the terms of a passage. Each word with diacritics also counts without them."""
+def passage_terms(text: str, before: Sequence[str] = (), weight: float = 0.0) -> SparseTerms:
+    """Return the terms of a passage. The words of the texts `before` it count, too, each with this weight."""
+    counts, length = term_counts(text)
+    weighted: dict[int, float] = dict(counts)
+    for each in before:
+        for term, count in term_counts(each)[0].items():
+            weighted[term] = weighted.get(term, 0.0) + weight * count
+    floor = SATURATION * (1 - LENGTH + LENGTH * length / USUAL_LENGTH)
+    return SparseTerms(list(weighted), [count * (SATURATION + 1) / (count + floor) for count in weighted.values()])
+
+
+def term_counts(text: str) -> tuple[Counter[int], int]:
+    """Count each term of a text, and all words. Each word with diacritics also counts without them."""
     tokens = Counter(tokenize(text))
     counts: Counter[int] = Counter()
     for word, count in tokens.items():
         counts[number(word.term)] += count
         if word.twin:
             counts[number(word.twin)] += count
-    floor = SATURATION * (1 - LENGTH + LENGTH * tokens.total() / USUAL_LENGTH)
-    return SparseTerms(list(counts), [count * (SATURATION + 1) / (count + floor) for count in counts.values()])
+    return counts, tokens.total()
 
 
 def question_terms(text: str, limit: int | None = None) -> SparseTerms:

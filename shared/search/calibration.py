@@ -35,6 +35,13 @@ class Calibration:
     restored_words: float = 1.2
     """Weight of any keyword match if the question's diacritics were restored: similarity is that of a guess."""
 
+    message_words: float = 0.5
+    """Weight of a message's keyword match, relative to the similarity of its token vectors."""
+    message_words_without_tokens: float = 0.7
+    """The same, relative to the similarity of the whole texts."""
+    words_before: float = 0.3
+    """Weight of the words of each of the two messages before a message, relative to its own."""
+
     language_floors: Mapping[str, float] = field(
         default_factory=lambda: {"en": 0.70, "vi": 0.77, "zh": 0.80}, hash=False
     )

@@ -9,12 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from shared.platform.background import run_with_timeout, submit
-from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import Unavailable
-from shared.search.bm25 import SparseTerms, question_terms
+from shared.search.bm25 import question_terms
+from shared.search.candidates import (
+    CANDIDATES,
+    MAX_WORDS,
+    RERANKED,
+    SAME_LANGUAGE,
+    CandidateSearch,
+    KeywordCandidates,
+    SemanticCandidates,
+)
 from shared.search.diacritics import lacks_diacritics, restore_diacritics
-from shared.search.embedding import Embedding
-from shared.search.fusion import PassageMatch, TermRarity, rarity, similarity_of, similarity_of_tokens
+from shared.search.fusion import PassageMatch, similarity_of, similarity_of_tokens
 from shared.search.passages import Passage, SearchHit, SearchQuestion
 from shared.search.store import Scope, VectorQuery
 from shared.search.tokenizer import has_word
@@ -23,20 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from concurrent.futures import Future
 
-    from shared.search.embedding import Embedder, RemoteText, Vector
+    from shared.search.embedding import Embedder, Embedding, Vector
     from shared.search.reranking import Reranker
     from shared.search.store import VectorStore
 
-_CANDIDATES: Final = 32
-_CONTEXT_HITS: Final = 25
-_RERANKED: Final = 20
-_MAX_WORDS: Final = 256
-_SAME_LANGUAGE: Final = 0.4
-"""A question with at least this share of its words in one passage counts as being in that passage's language."""
 _SPELLING_SOURCES: Final = 5
-_COUNT_SECONDS: Final = 10.0
-_MANY_PASSAGES: Final = 1_000
-"""From this number on, the count is kept for a while: only its logarithm matters, and counting takes milliseconds."""
 
 
 Measure = Literal["meaning", "parts", "model"]
@@ -54,33 +52,13 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class _SemanticCandidates:
-    """A question's embedding, and the passages with similar meaning: their cosines to it and to the context."""
-
-    embedding: Embedding = field(default_factory=lambda: Embedding([]))
-    context: Embedding | None = None
-    scores: dict[str, float] = field(default_factory=dict)
-    near_context: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _KeywordCandidates:
-    """A question's words, and the BM25 scores of the passages that contain them."""
-
-    terms: SparseTerms = field(default_factory=lambda: SparseTerms([], []))
-    scores: dict[str, float] = field(default_factory=dict)
-    rarity: TermRarity = field(default_factory=lambda: TermRarity({}))
-    coverage: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Candidates:
     """The passages that may answer a question, with their scores before the close comparison."""
 
     question: SearchQuestion
     scope: Scope
-    semantic: _SemanticCandidates = field(default_factory=_SemanticCandidates)
-    keywords: _KeywordCandidates = field(default_factory=_KeywordCandidates)
+    semantic: SemanticCandidates = field(default_factory=SemanticCandidates)
+    keywords: KeywordCandidates = field(default_factory=KeywordCandidates)
     matches: dict[str, PassageMatch] = field(default_factory=dict)
     passages: dict[str, Passage] = field(default_factory=dict)
     overlaps: dict[str, float] = field(default_factory=dict)
@@ -100,7 +78,7 @@ class HybridSearch:
         self._parts = embedder.space.tokens if parts is None else parts
         self._reranker = reranker
         self._calibration = embedder.space.calibration
-        self._counts: TtlCache[Scope, int] = TtlCache(_COUNT_SECONDS)
+        self._candidates = CandidateSearch(store, "passage")
 
     def embed(self, text: str) -> Future[Embedding]:
         """Begin to embed a question in the background."""
@@ -121,22 +99,22 @@ class HybridSearch:
         if not has_word(question.text):
             return Candidates(question, scope)
         # The two sides are independent: keywords are looked up while the question is embedded.
-        embedding, limit = embedding or self.embed(question.text), max(_CANDIDATES, question.top_k)
+        embedding, limit = embedding or self.embed(question.text), max(CANDIDATES, question.top_k)
         context = self.embed(question.context) if question.context.strip() else None
-        keywords = self._by_words(question_terms(question.text, _MAX_WORDS), scope, limit)
+        keywords = self._candidates.by_words(question_terms(question.text, MAX_WORDS), scope, _corpus(scope), limit)
         corrected = self._with_diacritics(question.text, keywords)
         is_restored = corrected != question.text
-        semantic = self._by_meaning(
+        semantic = self._candidates.by_meaning(
             self._embedder.question(corrected) if is_restored else embedding.result(),
             context.result() if context else None,
             scope,
             limit,
             tuple(keywords.scores),
         )
-        self._fill_gaps(semantic, keywords, scope)
+        self._candidates.fill_gaps(semantic, keywords, scope)
         words = self._calibration.restored_words if is_restored else self._calibration.words * keywords.coverage
         candidates = Candidates(question, scope, semantic, keywords, self._matches(semantic, keywords), words=words)
-        best = _best_first(self._scores(candidates, candidates.matches))[: max(_RERANKED, question.top_k)]
+        best = _best_first(self._scores(candidates, candidates.matches))[: max(RERANKED, question.top_k)]
         stored = self._store.read_with_terms(best, keywords.terms.numbers)
         kept = [id_ for id_ in best if id_ in stored]  # others were deleted in the meantime
         return replace(
@@ -188,73 +166,14 @@ class HybridSearch:
             return "model"
         return "parts" if self._parts and candidates.semantic.embedding.tokens else "meaning"
 
-    def _with_diacritics(self, text: str, keywords: _KeywordCandidates) -> str:
+    def _with_diacritics(self, text: str, keywords: KeywordCandidates) -> str:
         """Return the question with its diacritics, which embedding models need."""
-        if keywords.coverage < _SAME_LANGUAGE or not lacks_diacritics(text):
+        if keywords.coverage < SAME_LANGUAGE or not lacks_diacritics(text):
             return text
-        best = sorted(keywords.scores, key=keywords.scores.__getitem__, reverse=True)[:_SPELLING_SOURCES]
+        best = keywords.best(_SPELLING_SOURCES)
         return restore_diacritics(text, [passage.searchable_text for passage in self._passages(best).values()])
 
-    def _by_meaning(
-        self, embedding: Embedding, context: Embedding | None, scope: Scope, limit: int, known: tuple[str, ...]
-    ) -> _SemanticCandidates:
-        """Search for passages with similar meaning. The cosines of the `known` candidates come in the same response."""
-        nearest = [VectorQuery(embedding.vector, scope, limit)]
-        nearest += [VectorQuery(context.vector, scope, _CONTEXT_HITS)] if context else []
-        among_known = replace(scope, ids=known)
-        compared = [replace(each, scope=among_known, limit=len(known)) for each in nearest] if known else []
-        results = self._store.search([*nearest, *compared])
-        ranked = results[: len(nearest)]
-        for scores, others in zip(ranked, results[len(nearest) :], strict=False):
-            scores.update(others)
-        return _SemanticCandidates(embedding, context, ranked[0], ranked[1] if context else {})
-
-    def _by_words(self, terms: SparseTerms, scope: Scope, limit: int) -> _KeywordCandidates:
-        if not terms.numbers:
-            return _KeywordCandidates()
-        corpus = _corpus(scope)
-        queries = [VectorQuery(terms, scope, limit, corpus)]
-        queries += [VectorQuery(SparseTerms([number], [1.0]), corpus, 1, corpus) for number in terms.numbers]
-        scores, *singly = self._store.search(queries)
-        # One passage that contains a word is enough to derive the word's rarity.
-        holders = {number: next(iter(hits.items())) for number, hits in zip(terms.numbers, singly, strict=True) if hits}
-        best = max(scores, key=scores.__getitem__, default=None)
-        read = {*(id_ for id_, _ in holders.values()), *([best] if best else [])}
-        stored_terms = self._store.terms(list(read), terms.numbers)
-        singles = {
-            number: (score, stored_terms[id_][number])
-            for number, (id_, score) in holders.items()
-            if number in stored_terms.get(id_, {})  # else deleted in the meantime
-        }
-        rarities = rarity(terms, singles, self._count(corpus) if len(singles) < len(terms.numbers) else 0)
-        return _KeywordCandidates(
-            terms, scores, rarities, rarities.overlap(stored_terms.get(best, {})) if best else 0.0
-        )
-
-    def _count(self, corpus: Scope) -> int:
-        count = self._counts.get(corpus) or self._store.count(replace(corpus, kind="passage"))
-        return self._counts.put(corpus, count) if count >= _MANY_PASSAGES else count
-
-    def _fill_gaps(self, semantic: _SemanticCandidates, keywords: _KeywordCandidates, scope: Scope) -> None:
-        """Score the candidates of each side by the other criteria."""
-        ids = {**semantic.scores, **semantic.near_context, **keywords.scores}
-        if keywords.terms.numbers:
-            # The rarity of each word is known by now. A query would count it again.
-            unknown = [id_ for id_ in ids if id_ not in keywords.scores]
-            terms = self._store.terms(unknown, keywords.terms.numbers) if unknown else {}
-            keywords.scores.update({id_: keywords.rarity.bm25(each) for id_, each in terms.items()})
-        sides: list[tuple[dict[str, float], Vector | RemoteText]] = [(semantic.scores, semantic.embedding.vector)]
-        sides += [(semantic.near_context, semantic.context.vector)] if semantic.context else []
-        queries, sides_queried = [], []
-        for scores, near in sides:
-            unknown = [id_ for id_ in ids if id_ not in scores]
-            if unknown:
-                queries.append(VectorQuery(near, replace(scope, ids=tuple(unknown)), len(unknown)))
-                sides_queried.append(scores)
-        for scores, result in zip(sides_queried, self._store.search(queries) if queries else (), strict=True):
-            scores.update(result)
-
-    def _matches(self, semantic: _SemanticCandidates, keywords: _KeywordCandidates) -> dict[str, PassageMatch]:
+    def _matches(self, semantic: SemanticCandidates, keywords: KeywordCandidates) -> dict[str, PassageMatch]:
         return {
             id_: PassageMatch(
                 whole=similarity_of(cosine, self._calibration),

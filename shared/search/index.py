@@ -16,7 +16,7 @@ from shared.search.embedding import Embedder, embedder
 from shared.search.hybrid_search import HybridSearch
 from shared.search.passages import SPLITTER, Passage
 from shared.search.reranking import reranker
-from shared.search.store import Point, Scope, VectorStore, vector_store
+from shared.search.store import Bounds, Point, Scope, VectorStore, vector_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -67,7 +67,7 @@ class PassageIndex:
             self._store.write(points, version)
         if held == version:  # another splitter may have made more passages of this revision
             ids = tuple(passage.id for passage in passages)
-            made_again = replace(scope_of(document), kind="passage", before_version=version + 1, excluded_ids=ids)
+            made_again = replace(_older_passages(document, version + 1), excluded_ids=ids)
             self._store.erase(made_again)
         self._record(document, version)
         return self._delete_older(document) == version
@@ -198,15 +198,17 @@ class PassageIndex:
     def _delete_older(self, document: DocumentRef) -> int:
         """Erase passages older than the document's version record. Return that version."""
         version = self._version(document)
-        self._store.erase(
-            Scope(document.tenant_id, (document.collection,), document.id, kind="passage", before_version=version)
-        )
+        self._store.erase(_older_passages(document, version))
         return version
 
 
 def scope_of(document: DocumentRef) -> Scope:
     """Return the scope of a document's points."""
     return Scope(document.tenant_id, (document.collection,), document.id)
+
+
+def _older_passages(document: DocumentRef, version: int) -> Scope:
+    return replace(scope_of(document), kind="passage", bounds=(Bounds("version", end=version),))
 
 
 def knowledge_index() -> PassageIndex:

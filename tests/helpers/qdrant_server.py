@@ -173,14 +173,17 @@ class QdrantServer:
             case "POST", "":
                 vectors = body.get("with_vector") or False
                 return client.retrieve(collection, body["ids"], body["with_payload"], with_vectors=vectors)
+            case "POST", "/payload":
+                return client.set_payload(collection, body["payload"], condition or models.Filter())
             case "POST", "/delete":
                 return client.delete(collection, models.FilterSelector.model_validate(body))
             case "POST", "/count":
                 return client.count(collection, condition, exact=True)
             case "POST", "/scroll":
                 limit, fields = body["limit"], body["with_payload"]
+                order = models.OrderBy.model_validate(body["order_by"]) if "order_by" in body else None
                 records, more = client.scroll(
-                    collection, condition, limit, offset=body.get("offset"), with_payload=fields
+                    collection, condition, limit, order, offset=body.get("offset"), with_payload=fields
                 )
                 return {"points": records, "next_page_offset": more}
             case "POST", "/query/batch":

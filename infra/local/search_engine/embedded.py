@@ -22,6 +22,7 @@ from shared.search.cpu_count import cpu_count
 from shared.search.embedding import RemoteText
 from shared.search.store import (
     DOCUMENT_FIELDS,
+    INTEGERS,
     KEYWORDS,
     MEANING,
     PARTS,
@@ -75,6 +76,11 @@ class EmbeddedVectorStore(RecordStore):
         # Points without vectors need no graph.
         self._optimize_if_due(sum(point.meaning is not None for point in points))
 
+    def set_fields(self, scope: Scope, fields: dict[str, Any]) -> None:
+        """Set these fields of the payloads of the points of `scope`."""
+        require_free_space(self._folder)
+        self._shard.update(edge.UpdateOperation.set_payload_by_filter(_filter(scope), fields))
+
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
         require_free_space(self._folder)
@@ -88,6 +94,12 @@ class EmbeddedVectorStore(RecordStore):
         """Return the number of documents that the index knows, of all tenants, deleted ones included."""
         kind = edge.FieldCondition("kind", match=edge.MatchValue("document"))
         return self._shard.count(edge.CountRequest(filter=edge.Filter(must=[kind]), exact=True))
+
+    def latest(self, scope: Scope, limit: int) -> list[dict[str, Any]]:
+        """Return the payloads of the points of `scope` with the latest times `at`, latest first."""
+        order = edge.OrderBy("at", edge.Direction.Desc)
+        records, _ = self._shard.scroll(edge.ScrollRequest(None, limit, _filter(scope), True, False, order))
+        return [record.payload or {} for record in records]
 
     def _retrieve(
         self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
@@ -205,7 +217,8 @@ def _open_shard(space: Space, folder: Path) -> edge.EdgeShard:
     shard.update(edge.UpdateOperation.create_field_index("tenant", edge.KeywordIndexParams(is_tenant=True)))
     for field in KEYWORDS:
         shard.update(edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Keyword))
-    shard.update(edge.UpdateOperation.create_field_index("version", edge.PayloadSchemaType.Integer))
+    for field in INTEGERS:
+        shard.update(edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Integer))
     shard.flush()
     shard.close()
     unfinished.rename(folder)
@@ -262,8 +275,10 @@ def _filter(scope: Scope) -> edge.Filter:
         must.append(edge.FieldCondition("collection", match=edge.MatchAny(list(scope.collections))))
     if scope.ids is not None:
         must.append(edge.HasIdCondition(set(scope.ids)))
-    if scope.before_version is not None:
-        must.append(edge.FieldCondition("version", range=edge.RangeFloat(lt=scope.before_version)))
+    if scope.roles:
+        must.append(edge.FieldCondition("role", match=edge.MatchAny(list(scope.roles))))
+    for field, start, end in scope.bounds:
+        must.append(edge.FieldCondition(field, range=edge.RangeFloat(gte=start, lt=end)))
     others: list[Any] = []
     if scope.excluded_documents:
         others.append(edge.FieldCondition("document", match=edge.MatchAny(list(scope.excluded_documents))))

@@ -23,7 +23,7 @@ from shared.rpc.errors import Unavailable, disk_full
 if TYPE_CHECKING:
     from infra.local.search_engine.index_process import Connection
 
-_WRITES: Final = ("write", "erase")
+_WRITES: Final = ("write", "set_fields", "erase")
 _PASSED_ON: Final = (ConfigurationError, FolderLocked, IndexDamaged, Unavailable)
 
 

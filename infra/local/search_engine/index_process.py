@@ -88,6 +88,10 @@ class IndexProcess:
         packed = [replace(each, meaning=_packed(each.meaning), parts=_packed(each.parts)) for each in points]
         self._call("write", packed, version)
 
+    def set_fields(self, scope: Scope, fields: dict[str, Any]) -> None:
+        """Set these fields of the payloads of the points of `scope`."""
+        self._call("set_fields", scope, fields)
+
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
         self._call("erase", scope)
@@ -123,6 +127,11 @@ class IndexProcess:
         """Return the documents that have points, of one tenant or of all."""
         documents: set[Scope] = self._call("documents", tenant_id)
         return documents
+
+    def latest(self, scope: Scope, limit: int) -> list[dict[str, Any]]:
+        """Return the payloads of the points of `scope` with the latest times `at`, latest first."""
+        payloads: list[dict[str, Any]] = self._call("latest", scope, limit)
+        return payloads
 
     def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """Return for each query the ids found, best first, with their scores."""
@@ -199,6 +208,8 @@ class _MissingIndex:
         match operation:
             case "write":
                 raise disk_full()
+            case "latest":
+                return []
             case "count" | "count_documents":
                 return 0
             case "documents":

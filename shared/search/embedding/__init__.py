@@ -49,7 +49,33 @@ class Embedder(Protocol):
         """Return a function that embeds a question, for callers that run it on another thread."""
 
 
-def embedder() -> Embedder:
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The cosine of a question and a passage, and the mean of its tokens' best cosines if the model has them."""
+
+    whole: float
+    tokens: float | None = None
+
+
+class ContextEmbedder(Embedder, Protocol):
+    """An embedder that also embeds a short text as it is understood after the texts before it."""
+
+    def passages_in_context(self, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Embedding]:
+        """Embed passages, each after the texts `before` it, oldest first, or raise `Unavailable`."""
+
+    def compare(self, question: str, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Comparison]:
+        """Compare a question with passages in context that are not stored, or raise `Unavailable`.
+
+        An embedder that leaves embedding to the store returns nothing.
+        """
+
+
+def after_previous(texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[str]:
+    """Return each text behind the last one before it, for models whose outputs cannot be taken token by token."""
+    return ["\n".join([*previous[-1:], text]) for text, previous in zip(texts, before, strict=True)]
+
+
+def embedder() -> ContextEmbedder:
     """Return the configured embedder."""
     space = current_space()
     kind = config().embedder

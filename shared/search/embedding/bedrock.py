@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import mul
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -14,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
-from shared.search.embedding import Embedding, Vector
+from shared.search.embedding import Comparison, Embedding, Vector, after_previous
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +39,16 @@ class _Bedrock(ABC):
     @abstractmethod
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed passages, or raise `Unavailable`."""
+
+    def passages_in_context(self, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Embedding]:
+        """Embed passages, each behind the text before it, or raise `Unavailable`."""
+        return self.passages(after_previous(texts, before))
+
+    def compare(self, question: str, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Comparison]:
+        """Compare a question with passages, each behind the text before it, or raise `Unavailable`."""
+        asked: Any = self.question(question).vector
+        vectors: list[Any] = [each.vector for each in self.passages_in_context(texts, before)]
+        return [Comparison(sum(map(mul, asked, each))) for each in vectors]
 
     @abstractmethod
     def question(self, text: str) -> Embedding:

@@ -7,7 +7,7 @@ import json
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from shared.platform.config import ConfigurationError
 from shared.platform.lanes import current_lane
 from shared.platform.library_environment import set_for_libraries
 from shared.search.cpu_count import cpu_count
-from shared.search.embedding import Embedding
+from shared.search.embedding import Comparison, Embedding
 from shared.search.embedding.models import E5_SMALL
 from shared.search.embedding.sentencepiece import SentencePiece
 from shared.search.embedding.slots import EmbeddingSlots
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _POOLED: Final = 3
 """Neighbouring tokens of a passage that share a vector: a third of the space, for .002 of nDCG across languages."""
+
+Input = TypeVar("Input")
 
 
 class TextVectors(NamedTuple):
@@ -50,6 +52,14 @@ class E5:
         """Embed passages."""
         return [_embedding(each) for each in embed_passages(texts)]
 
+    def passages_in_context(self, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Embedding]:
+        """Embed passages, each after the texts `before` it."""
+        return [_embedding(each) for each in embed_passages_in_context(texts, ["\n".join(each) for each in before])]
+
+    def compare(self, question: str, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Comparison]:
+        """Compare a question with passages in context."""
+        return compare(question, texts, ["\n".join(each) for each in before])
+
     def question(self, text: str) -> Embedding:
         """Embed a question."""
         return _embedding(embed_question(text))
@@ -61,9 +71,21 @@ class E5:
 
 def embed_passages(texts: Sequence[str]) -> list[TextVectors]:
     """Embed passages in the current lane, as many at once as there are cores."""
-    if len(texts) == 1:
-        return [_passage(texts[0])]
-    return list(map_concurrently(_passage, texts, cpu_count()))
+    return _at_once(_passage, texts)
+
+
+def embed_passages_in_context(texts: Sequence[str], before: Sequence[str]) -> list[TextVectors]:
+    """Embed passages as the model reads them after the text `before` each, of which no token is kept."""
+    return _at_once(lambda pair: _passage_in_context(*pair), list(zip(texts, before, strict=True)))
+
+
+def compare(question: str, texts: Sequence[str], before: Sequence[str]) -> list[Comparison]:
+    """Compare a question with passages in context."""
+    asked = embed_question(question)
+    return [
+        Comparison(float(asked.text @ each.text), float((asked.tokens @ each.tokens.T).max(axis=1).mean()))
+        for each in embed_passages_in_context(texts, before)
+    ]
 
 
 def embed_question(text: str) -> TextVectors:
@@ -76,8 +98,23 @@ def embed_question(text: str) -> TextVectors:
 def _passage(text: str) -> TextVectors:
     with _slots().slot(current_lane()):
         vectors, own = _engine().run(E5_SMALL.passage_prefix, text)
-    pooled = np.add.reduceat(own, range(0, len(own), _POOLED), axis=0)
-    return TextVectors(_unit(vectors.mean(axis=0)), _unit(pooled))
+    return TextVectors(_unit(vectors.mean(axis=0)), _pooled(own))
+
+
+def _passage_in_context(text: str, before: str) -> TextVectors:
+    with _slots().slot(current_lane()):
+        vectors, own = _engine().run(E5_SMALL.passage_prefix, text, before)
+    return TextVectors(_unit((own if len(own) else vectors).mean(axis=0)), _pooled(own))
+
+
+def _at_once(embed: Callable[[Input], TextVectors], inputs: Sequence[Input]) -> list[TextVectors]:
+    if len(inputs) == 1:
+        return [embed(inputs[0])]
+    return list(map_concurrently(embed, inputs, cpu_count()))
+
+
+def _pooled(tokens: Any) -> Any:
+    return _unit(np.add.reduceat(tokens, range(0, len(tokens), _POOLED), axis=0))
 
 
 def _embedding(vectors: TextVectors) -> Embedding:
@@ -110,14 +147,17 @@ class _Engine:
             folder / "encoder.onnx", options, providers=["CPUExecutionProvider"]
         )
 
-    def run(self, prefix: str, text: str) -> tuple[Any, Any]:
-        """Return the vectors of all tokens, and of the text's own tokens."""
-        before = [self._begin, *self._prefixes[prefix]]
-        own = self._tokenizer(text, len(self._positions) - len(before) - 1)
-        numbers = [*before, *own, self._end]
+    def run(self, prefix: str, text: str, before: str = "") -> tuple[Any, Any]:
+        """Return the vectors of all tokens, and of the text's own tokens. It is read after the end of `before`."""
+        first = [self._begin, *self._prefixes[prefix]]
+        room = len(self._positions) - len(first) - 1
+        own = self._tokenizer(text, room)
+        if before and len(own) < room:
+            first += self._tokenizer(before, 2 * len(before))[len(own) - room :]
+        numbers = [*first, *own, self._end]
         embedded = self._embed(numbers) + self._positions[: len(numbers)]
         (outputs,) = self._session.run(None, {"pieces": embedded[None]})
-        return outputs[0], outputs[0][len(before) : -1]
+        return outputs[0], outputs[0][len(first) : -1]
 
     def _embed(self, numbers: list[int]) -> Any:
         """Return the vectors of words, which are stored in 4 bits, in blocks with a scale each."""

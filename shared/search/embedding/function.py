@@ -11,19 +11,18 @@ from base64 import b64decode
 from contextlib import nullcontext
 from functools import cache, partial
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, NotRequired, TypedDict
 
 from shared.platform.config import config
 from shared.platform.lanes import current_lane
 from shared.platform.telemetry import current_correlation_id
 from shared.rpc.errors import Unavailable
 from shared.rpc.invocation import FunctionCrashed, call_internal
-from shared.search.embedding import Embedding
+from shared.search.embedding import Comparison, Embedding
 from shared.search.embedding.models import E5_SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Literal
 
     from shared.search.embedding import Vector
 
@@ -39,13 +38,19 @@ _THROTTLED_SECONDS: Final = 60.0
 
 _HARMLESS_TEXT: Final = "kho"
 
+RequestKind = Literal["passages", "question", "comparison"]
+
 
 class EmbeddingRequest(TypedDict):
     """The event of the function."""
 
-    kind: Literal["passages", "question"]
+    kind: RequestKind
     texts: list[str]
     correlation_id: str
+    before: NotRequired[list[str]]
+    """For passages in context: the text before each."""
+    question: NotRequired[str]
+    """For a comparison: the question with which the passages in context are compared."""
 
 
 class EncodedEmbedding(TypedDict):
@@ -56,9 +61,11 @@ class EncodedEmbedding(TypedDict):
 
 
 class EmbeddingResponse(TypedDict):
-    """The response of the function, an embedding for each text."""
+    """The response of the function, an embedding for each text, or its comparison with the question."""
 
-    embeddings: list[EncodedEmbedding]
+    embeddings: NotRequired[list[EncodedEmbedding]]
+    comparisons: NotRequired[list[tuple[float, float]]]
+    """The cosine of the whole texts, and that of the tokens."""
 
 
 class FunctionEmbedder:
@@ -71,15 +78,32 @@ class FunctionEmbedder:
 
         In all threads together, `KHO_EMBEDDING_CALLS` calls of bulk work run at once.
         """
+        return self._passages(texts, None)
+
+    def passages_in_context(self, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Embedding]:
+        """Embed passages, each after the texts `before` it, as `passages` does."""
+        return self._passages(texts, _joined(before))
+
+    def _passages(self, texts: Sequence[str], before: Sequence[str] | None) -> list[Embedding]:
         embeddings: list[Embedding] = []
         for start in range(0, len(texts), MAX_TEXTS):
+            batch = slice(start, start + MAX_TEXTS)
+            request = _request("passages", texts[batch])
+            if before:
+                request["before"] = list(before[batch])
             with _bulk_calls() if current_lane() == "bulk" else nullcontext():
-                embeddings += _call("passages", texts[start : start + MAX_TEXTS])
+                embeddings += _embeddings(request)
         return embeddings
+
+    def compare(self, question: str, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Comparison]:
+        """Compare a question with passages in context, or raise `Unavailable`."""
+        request = _request("comparison", texts)
+        request["before"], request["question"] = _joined(before), question[:_MAX_CHARACTERS]
+        return [Comparison(whole, tokens) for whole, tokens in _call(request)["comparisons"]]
 
     def question(self, text: str) -> Embedding:
         """Embed a question, or raise `Unavailable`."""
-        return _call("question", [text])[0]
+        return _embeddings(_request("question", [text]))[0]
 
     def prepare_question(self, text: str) -> Callable[[], Embedding]:
         """Return a function that embeds a question."""
@@ -91,18 +115,27 @@ def _bulk_calls() -> BoundedSemaphore:
     return BoundedSemaphore(config().embedding_calls)
 
 
-def _call(kind: Literal["passages", "question"], texts: Sequence[str]) -> list[Embedding]:
-    request = EmbeddingRequest(
-        kind=kind, texts=[text[:_MAX_CHARACTERS] for text in texts], correlation_id=current_correlation_id()
-    )
+def _joined(before: Sequence[Sequence[str]]) -> list[str]:
+    return ["\n".join(each)[-_MAX_CHARACTERS:] for each in before]
+
+
+def _request(kind: RequestKind, texts: Sequence[str]) -> EmbeddingRequest:
+    cut = [text[:_MAX_CHARACTERS] for text in texts]
+    return EmbeddingRequest(kind=kind, texts=cut, correlation_id=current_correlation_id())
+
+
+def _embeddings(request: EmbeddingRequest) -> list[Embedding]:
+    return [_decode(each) for each in _call(request)["embeddings"]]
+
+
+def _call(request: EmbeddingRequest) -> EmbeddingResponse:
     try:
-        response = _invoke(request)
+        return _invoke(request)
     except Unavailable as error:
         crashed = isinstance(error.__cause__, FunctionCrashed)
-        if crashed and kind == "passages" and _embeds_others(request):
+        if crashed and request["kind"] == "passages" and _embeds_others(request):
             raise
         raise Unavailable from None
-    return [_decode(each) for each in response["embeddings"]]
 
 
 def _invoke(request: EmbeddingRequest) -> EmbeddingResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
-from shared.search.embedding.e5 import embed_passages, embed_question
+from shared.search.embedding.e5 import compare, embed_passages, embed_passages_in_context, embed_question
 from shared.search.embedding.function import EmbeddingRequest, EmbeddingResponse, EncodedEmbedding
 
 if TYPE_CHECKING:
@@ -13,9 +13,18 @@ if TYPE_CHECKING:
 
 
 def embed(request: EmbeddingRequest) -> EmbeddingResponse:
-    """Embed the texts of one request in the current lane."""
+    """Embed the texts of one request in the current lane, or compare them with its question."""
     texts = request["texts"]
-    vectors = embed_passages(texts) if request["kind"] == "passages" else [embed_question(text) for text in texts]
+    match request["kind"]:
+        case "comparison":
+            compared = compare(request["question"], texts, request["before"])
+            return EmbeddingResponse(comparisons=[(each.whole, each.tokens or 0.0) for each in compared])
+        case "question":
+            vectors = [embed_question(text) for text in texts]
+        case "passages" if "before" in request:
+            vectors = embed_passages_in_context(texts, request["before"])
+        case _:
+            vectors = embed_passages(texts)
     return EmbeddingResponse(embeddings=[_encode(each) for each in vectors])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from shared.search.embedding import Embedding, RemoteText
+from shared.search.embedding import Comparison, Embedding, RemoteText, after_previous
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +22,14 @@ class StoreInference:
     def passages(self, texts: Sequence[str]) -> list[Embedding]:
         """Return the passages for the store to embed."""
         return [self._remote(self.space.passage_prefix + text) for text in texts]
+
+    def passages_in_context(self, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Embedding]:
+        """Return the passages for the store to embed, each behind the text before it."""
+        return self.passages(after_previous(texts, before))
+
+    def compare(self, question: str, texts: Sequence[str], before: Sequence[Sequence[str]]) -> list[Comparison]:  # noqa: ARG002
+        """Return nothing: only the store embeds."""
+        return []
 
     def question(self, text: str) -> Embedding:
         """Return the question for the store to embed."""

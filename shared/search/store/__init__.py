@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from shared.platform.config import ConfigurationError, config
 from shared.platform.runtime import runtime
@@ -16,24 +16,33 @@ if TYPE_CHECKING:
     from shared.search.embedding import RemoteText, Vector
     from shared.search.embedding.models import Space
 
-Kind = Literal["document", "passage"]
+Kind = Literal["document", "passage", "message", "removed"]
 
 MEANING: Final = "meaning"
 PARTS: Final = "parts"
 TERMS: Final = "terms"
-KEYWORDS: Final = ("collection", "document", "kind", "tags")
+KEYWORDS: Final = ("collection", "document", "kind", "tags", "role", "subject")
+INTEGERS: Final = ("version", "at", "expires")
 """The payload fields that points are filtered by, in addition to the tenant. Other fields are never searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the store. A passage has vectors, a document's version record has none."""
+    """A point of the store. A passage or message has vectors, a document's version record has none."""
 
     id: str
     payload: dict[str, Any]
     meaning: Vector | RemoteText | None = None
     parts: list[Vector] | None = None
     terms: SparseTerms | None = None
+
+
+class Bounds(NamedTuple):
+    """The values that a field of integers may have: from `start` on, and below `end`."""
+
+    field: str
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +54,25 @@ class Scope:
     document: str | None = None
     kind: Kind | None = None
     tags: tuple[str, ...] = ()
+    """Each of them is required."""
+    roles: tuple[str, ...] = ()
+    """If there are some, one of them is required."""
+    subject: str | None = None
     ids: tuple[str, ...] | None = None
     excluded_documents: tuple[str, ...] = ()
     """Documents whose points are excluded."""
     excluded_ids: tuple[str, ...] = ()
-    before_version: int | None = None
-    """Selects the points of older versions only."""
+    bounds: tuple[Bounds, ...] = ()
 
     @property
     def required_values(self) -> list[tuple[str, str]]:
         """The payload fields, each with a value that it must have or contain."""
-        fields = (("tenant", self.tenant_id), ("document", self.document), ("kind", self.kind))
+        fields = (
+            ("tenant", self.tenant_id),
+            ("document", self.document),
+            ("kind", self.kind),
+            ("subject", self.subject),
+        )
         return [*((name, value) for name, value in fields if value is not None), *(("tags", tag) for tag in self.tags)]
 
 
@@ -81,6 +98,9 @@ class VectorStore(Protocol):
     def write(self, points: Sequence[Point], version: int) -> None:
         """Upsert `points` at `version`, skipping ids stored at a newer version."""
 
+    def set_fields(self, scope: Scope, fields: dict[str, Any]) -> None:
+        """Set these fields of the payloads of the points of `scope`."""
+
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
 
@@ -103,6 +123,9 @@ class VectorStore(Protocol):
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the documents that have points, of one tenant or of all."""
+
+    def latest(self, scope: Scope, limit: int) -> list[dict[str, Any]]:
+        """Return the payloads of the points of `scope` with the latest times `at`, latest first."""
 
     def search(self, queries: Sequence[VectorQuery]) -> list[dict[str, float]]:
         """Return for each query the ids found, best first, with their scores."""

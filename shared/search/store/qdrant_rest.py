@@ -109,6 +109,10 @@ class QdrantCollection:
         """Write points, replacing only stored ones that match the filter."""
         self._request("PUT", "/points?wait=true", {"points": points, "update_filter": update_filter})
 
+    def set_payload(self, fields: Json, condition: Json) -> None:
+        """Set fields of the payloads of the points that match a filter."""
+        self._request("POST", "/points/payload?wait=true", {"payload": fields, "filter": condition})
+
     def delete(self, condition: Json) -> None:
         """Delete the points that match a filter."""
         self._request("POST", "/points/delete?wait=true", {"filter": condition})
@@ -133,6 +137,12 @@ class QdrantCollection:
         body |= {"offset": offset} if offset is not None else {}
         result = self._request("POST", "/points/scroll", body)
         return [_record(each) for each in result["points"]], result.get("next_page_offset")
+
+    def scroll_latest(self, condition: Json, field: str, limit: int) -> list[Record]:
+        """Return the points with the greatest values of a field of integers, the greatest first."""
+        order = {"key": field, "direction": "desc"}
+        body = {"limit": limit, "with_payload": True, "with_vector": False, "filter": condition, "order_by": order}
+        return [_record(each) for each in self._request("POST", "/points/scroll", body)["points"]]
 
     def query(self, searches: Sequence[Json]) -> list[list[ScoredPoint]]:
         """Return the points that each search found, best first."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.platform.config import ConfigurationError
 from shared.search.bm25 import SparseTerms
 from shared.search.embedding import RemoteText
-from shared.search.store import DOCUMENT_FIELDS, KEYWORDS, MEANING, PARTS, TERMS, RecordStore
+from shared.search.store import DOCUMENT_FIELDS, INTEGERS, KEYWORDS, MEANING, PARTS, TERMS, RecordStore
 from shared.search.store.qdrant_rest import QdrantCollection
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class QdrantServerStore(RecordStore):
         for start in range(0, len(points), _BATCH):
             self._collection.upsert([_point(each) for each in points[start : start + _BATCH]], not_newer)
 
+    def set_fields(self, scope: Scope, fields: dict[str, Any]) -> None:
+        """Set these fields of the payloads of the points of `scope`."""
+        self._collection.set_payload(fields, _filter(scope))
+
     def erase(self, scope: Scope) -> None:
         """Delete the points of `scope`."""
         self._collection.delete(_filter(scope))
@@ -70,6 +74,10 @@ class QdrantServerStore(RecordStore):
     def count_documents(self) -> int:
         """Return the number of documents that the index knows, of all tenants, deleted ones included."""
         return self._collection.count({"must": [{"key": "kind", "match": {"value": "document"}}]})
+
+    def latest(self, scope: Scope, limit: int) -> list[dict[str, Any]]:
+        """Return the payloads of the points of `scope` with the latest times `at`, latest first."""
+        return [each.payload for each in self._collection.scroll_latest(_filter(scope), "at", limit)]
 
     def _retrieve(
         self, ids: Sequence[str], *, payload: Sequence[str] | bool, vectors: Sequence[str] = ()
@@ -113,8 +121,8 @@ def _settings(space: Space) -> Json:
 
 
 def _field_schemas() -> dict[str, Json | str]:
-    keywords = dict.fromkeys(KEYWORDS, "keyword")
-    return {"tenant": {"type": "keyword", "is_tenant": True}, **keywords, "version": "integer"}
+    others = dict.fromkeys(KEYWORDS, "keyword") | dict.fromkeys(INTEGERS, "integer")
+    return {"tenant": {"type": "keyword", "is_tenant": True}, **others}
 
 
 def _point(point: Point) -> Json:
@@ -161,8 +169,11 @@ def _filter(scope: Scope) -> Json:
         must.append({"key": "collection", "match": {"any": list(scope.collections)}})
     if scope.ids is not None:
         must.append({"has_id": list(scope.ids)})
-    if scope.before_version is not None:
-        must.append({"key": "version", "range": {"lt": scope.before_version}})
+    if scope.roles:
+        must.append({"key": "role", "match": {"any": list(scope.roles)}})
+    for field, start, end in scope.bounds:
+        limits = {"gte": start, "lt": end}
+        must.append({"key": field, "range": {name: limit for name, limit in limits.items() if limit is not None}})
     must_not: list[Json] = []
     if scope.excluded_documents:
         must_not.append({"key": "document", "match": {"any": list(scope.excluded_documents)}})

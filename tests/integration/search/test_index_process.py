@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra.local.search_engine.errors import FolderLocked, IndexDamaged
-from infra.local.search_engine.index_process import IndexProcess, _Engine
+from infra.local.search_engine.index_process import IndexProcess, _Engine, open_index
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.errors import Unavailable
 from shared.search.embedding.models import E5_SMALL
 from shared.search.index import PassageIndex
@@ -148,6 +149,7 @@ def test_index_is_not_created_on_a_full_disk(e5: E5, tmp_path: Path, disk: pytes
     index = PassageIndex(e5, store)
     assert found_texts(index, "t", "anything") == []
     assert (index.count("t"), index.documents(), store.terms(["x"])) == (0, set(), {})
+    assert store.latest(Scope("t"), 1) == []
     with pytest.raises(Unavailable, match="The disk is full"):
         index_texts(index, DocumentRef("t", "c", "1"), 1, "refused")
     assert not (tmp_path / "index" / "shard").exists()
@@ -163,7 +165,9 @@ def test_closed_index_is_unavailable(tmp_path: Path, disk: pytest.MonkeyPatch) -
     store.close()
     for operation in (
         lambda: store.write([], 1),
+        lambda: store.set_fields(Scope("t"), {}),
         lambda: store.erase(Scope("t")),
+        lambda: store.latest(Scope("t"), 1),
         lambda: store.read(["58e70828-6359-52a5-901a-eb35b5641627"]),
         lambda: store.terms([]),
         lambda: store.count(Scope("t")),
@@ -197,6 +201,7 @@ def test_damaged_index_is_reported_without_keeping_its_lock(
             _open(tmp_path, disk)
     disk.setenv("KHO_QDRANT_FOLDER", str(tmp_path))
     disk.delenv("KHO_QDRANT_URL", raising=False)
+    disk.setattr(runtime, "open_index", open_index)
     config.cache_clear()
     with pytest.raises(Unavailable, match="The index is damaged") as refused:
         vector_store(E5_SMALL)

@@ -87,9 +87,10 @@ def test_incomplete_collection_setup_is_completed(qdrant: QdrantServer) -> None:
     qdrant.indexed.clear()
     connect(E5_SMALL, qdrant.url, "kho").close()
     tenant = {"tenant": {"type": "keyword", "is_tenant": True}}
-    others = {field: {"type": "keyword"} for field in ("collection", "document", "kind", "tags")}
+    keywords = {field: {"type": "keyword"} for field in ("collection", "document", "kind", "tags", "role", "subject")}
+    integers = {field: {"type": "integer"} for field in ("version", "at", "expires")}
     indexed = {field: schema["params"] for field, schema in qdrant.indexed["kho"].items()}
-    assert indexed == tenant | others | {"version": {"type": "integer"}}
+    assert indexed == tenant | keywords | integers
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])

@@ -13,7 +13,7 @@ from shared.platform.formats import DataTooNew
 from shared.search.bm25 import passage_terms, question_terms
 from shared.search.calibration import Calibration
 from shared.search.embedding.models import Space
-from shared.search.store import Point, Scope, VectorQuery
+from shared.search.store import Bounds, Point, Scope, VectorQuery
 from shared.search.store.qdrant_rest import QdrantCollection
 from shared.search.store.server import connect
 from tests.helpers.qdrant_server import QdrantServer, running_qdrant
@@ -123,7 +123,7 @@ def test_a_newer_version_is_never_overwritten(engine: VectorStore) -> None:
     engine.write([point(A, "t", "new", [1.0, 0.0], version=6)], 6)
     engine.write([point(A, "t", "old", [1.0, 0.0], version=4), point(B, "t", "old", [1.0, 0.0], version=4)], 4)
     assert {id_: hits["text"] for id_, hits in engine.read([A, B]).items()} == {A: "new", B: "old"}
-    engine.erase(Scope("t", document="d", before_version=6))
+    engine.erase(Scope("t", document="d", bounds=(Bounds("version", end=6),)))
     assert list(engine.read([A, B])) == [A]
 
 
@@ -131,6 +131,46 @@ def test_tags_must_all_match(engine: VectorStore) -> None:
     engine.write([point(A, "t", "x", [1.0, 0.0], tags=["p", "q"]), point(B, "t", "x", [1.0, 0.0], tags=["p"])], 2)
     (hits,) = engine.search([VectorQuery([1.0, 0.0], Scope("t", tags=("p", "q")), 9)])
     assert list(hits) == [A]
+
+
+def test_one_of_the_roles_is_required(engine: VectorStore) -> None:
+    engine.write([point(id_, "t", "x", [1.0, 0.0], role=role) for id_, role in zip((A, B, C), "uas", strict=True)], 2)
+    (hits,) = engine.search([VectorQuery([1.0, 0.0], Scope("t", roles=("u", "s")), 9)])
+    assert set(hits) == {A, C}
+
+
+def test_bounds_begin_at_the_start_and_end_before_the_end(engine: VectorStore) -> None:
+    year_2100 = 4_102_444_800_000_000
+    times = {A: year_2100, B: year_2100 + 1, C: year_2100 + 2}
+    engine.write([point(id_, "t", "x", [1.0, 0.0], at=at) for id_, at in times.items()], 2)
+    middle, rest = (Scope("t", bounds=(Bounds("at", year_2100 + 1, end),)) for end in (year_2100 + 2, None))
+    assert [set(hits) for hits in engine.search([VectorQuery([1.0, 0.0], each, 9) for each in (middle, rest)])] == [
+        {B},
+        {B, C},
+    ]
+
+
+def test_fields_of_a_scope_are_set_and_searched(engine: VectorStore) -> None:
+    engine.write([point(A, "t", "x", [1.0, 0.0]), point(B, "t", "x", [1.0, 0.0], document="other")], 2)
+    engine.set_fields(Scope("t", document="d"), {"subject": "person:17", "expires": 5})
+    assert engine.read([A])[A] == payload("t", text="x", subject="person:17", expires=5)
+    (hits,) = engine.search([VectorQuery([1.0, 0.0], Scope("t", subject="person:17"), 9)])
+    assert list(hits) == [A]
+
+
+def test_latest_points_come_first(engine: VectorStore) -> None:
+    engine.write([point(id_, "t", "x", [1.0, 0.0], at=at) for id_, at in ((A, 30), (B, 10), (C, 20))], 2)
+    engine.write([point("00000000-0000-4000-8000-00000000000d", "other", "x", [1.0, 0.0], at=40)], 2)
+    assert [each["at"] for each in engine.latest(Scope("t"), 2)] == [30, 20]
+    assert [each["at"] for each in engine.latest(Scope("t", bounds=(Bounds("at", end=30),)), 9)] == [20, 10]
+
+
+def test_a_record_without_vectors_takes_the_place_of_a_point(engine: VectorStore) -> None:
+    engine.write([point(A, "t", "red fox", [1.0, 0.0])], 2)
+    engine.write([Point(A, payload("t", kind="removed", version=3))], 3)
+    assert engine.read([A]) == {A: payload("t", kind="removed", version=3)}
+    assert engine.terms([A]) == {}
+    assert engine.search([VectorQuery([1.0, 0.0], Scope("t"), 9)]) == [{}]
 
 
 def test_documents_can_be_excluded(engine: VectorStore) -> None:

@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 
 from shared.platform.config import ConfigurationError, config
 from shared.rpc.errors import Unavailable
-from shared.search.embedding import RemoteText, embedder
+from shared.search.embedding import Comparison, RemoteText, embedder
 from shared.search.embedding.bedrock import Cohere, Titan
 from shared.search.embedding.models import E5_SMALL, current_space
 from shared.search.embedding.store_inference import StoreInference
@@ -80,6 +80,27 @@ def test_titan_embeds_one_text_a_call(choose: Callable[..., None]) -> None:
         assert [embedding.vector for embedding in titan.passages(["why"])] == [[0.5]]
 
 
+def test_a_passage_in_context_follows_the_one_before_it(choose: Callable[..., None]) -> None:
+    """A model whose tokens cannot be taken apart reads one message before a message."""
+    choose(KHO_EMBEDDER="bedrock")
+    cohere = embedder()
+    assert isinstance(cohere, Cohere)
+    texts = {"texts": ["b\nc", "d"], "input_type": "search_document", "truncate": "END"}
+    vectors = {"embeddings": [[0.6, 0.8], [1.0, 0.0]]}
+    with answers(cohere, texts, vectors):
+        assert [each.vector for each in cohere.passages_in_context(["c", "d"], [["a", "b"], []])] == [
+            [0.6, 0.8],
+            [1, 0],
+        ]
+    comparing = answers(
+        cohere, {"texts": ["e"], "input_type": "search_query", "truncate": "END"}, {"embeddings": [[0, 1.0]]}
+    )
+    raw = json.dumps(vectors).encode()
+    comparing.add_response("invoke_model", {"body": StreamingBody(io.BytesIO(raw), len(raw)), "contentType": "json"})
+    with comparing:
+        assert cohere.compare("e", ["c", "d"], [["a", "b"], []]) == [Comparison(0.8), Comparison(0.0)]
+
+
 def test_unresponsive_model_is_unavailable(choose: Callable[..., None]) -> None:
     choose(KHO_EMBEDDER="bedrock")
     cohere = embedder()
@@ -94,6 +115,8 @@ def test_qdrant_cloud_gets_the_text_with_its_prefix(choose: Callable[..., None])
     choose(KHO_EMBEDDER="qdrant")
     remote = embedder()
     assert isinstance(remote, StoreInference)
+    assert remote.compare("e", ["c"], [["b"]]) == []
+    assert remote.passages_in_context(["c"], [["a", "b"]]) == remote.passages(["b\nc"])
     assert remote.question("a\0b").vector == RemoteText("query: a b", "intfloat/multilingual-e5-small")
     assert [each.vector for each in remote.passages(["x"])] == [
         RemoteText("passage: x", "intfloat/multilingual-e5-small")
