@@ -1,11 +1,16 @@
 """memory-server/memory/add_message: append one message to a conversation."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from api.deployment import lambda_function, table
 from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
-from shared.memory.models import Content, ConversationResult, Role
+from shared.memory.models import Content, ConversationResult, Role, Speaker, Subject
 from shared.rpc.caller import Caller
+from shared.rpc.errors import Conflict
 from shared.rpc.mcp_catalog import McpTool
 
 
@@ -14,12 +19,17 @@ class AddMessageParams(ConversationParams):
 
     role: Role
     content: Content
+    name: Speaker | None = None
+    subject: (
+        Annotated[Subject, Field(description="whose conversation it is; another one than stored is refused")] | None
+    ) = None
 
 
-@lambda_function(table("Memory", "PutItem", "Query", "UpdateItem"))
+@lambda_function(table("Memory", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"))
 @method(
     "memory-server/memory/add_message",
     role="writer",
+    errors=(Conflict,),
     example={"conversation_id": "chat_garden", "role": "user", "content": "Cây dương xỉ cần bao nhiêu nước?"},
     tool=McpTool(
         "Add a message",
@@ -30,5 +40,7 @@ class AddMessageParams(ConversationParams):
 )
 def handler(params: AddMessageParams, caller: Caller) -> ConversationResult:
     """Append one message. Create the conversation if it does not exist."""
-    conversations(caller).append(params.conversation_id, params.role, params.content)
+    conversations(caller).append(
+        params.conversation_id, params.role, params.content, name=params.name, subject=params.subject
+    )
     return ConversationResult("success", params.conversation_id)

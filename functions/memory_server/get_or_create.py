@@ -1,12 +1,16 @@
 """memory-server/memory/get_or_create: get an existing conversation or create a new one."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from api.deployment import lambda_function, table
 from api.handler import method
 from memory_server.stores import conversations
-from shared.memory.models import ConversationId
+from shared.memory.models import ConversationId, Subject
 from shared.rpc.caller import Caller
+from shared.rpc.errors import Conflict
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import Params
 
@@ -15,6 +19,9 @@ class GetOrCreate(Params):
     """The conversation. Without an id, a new one."""
 
     conversation_id: ConversationId | None = None
+    subject: (
+        Annotated[Subject, Field(description="whose conversation it is; another one than stored is refused")] | None
+    ) = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +31,11 @@ class ConversationResponse:
     conversation_id: str
 
 
-@lambda_function(table("Memory", "GetItem", "PutItem"))
+@lambda_function(table("Memory", "ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"))
 @method(
     "memory-server/memory/get_or_create",
     role="writer",
+    errors=(Conflict,),
     example={"conversation_id": "chat_garden"},
     tool=McpTool(
         "Start or find a conversation",
@@ -38,4 +46,4 @@ class ConversationResponse:
 )
 def handler(params: GetOrCreate, caller: Caller) -> ConversationResponse:
     """Get an existing conversation or create a new one."""
-    return ConversationResponse(conversations(caller).get_or_create(params.conversation_id))
+    return ConversationResponse(conversations(caller).get_or_create(params.conversation_id, params.subject))

@@ -8,13 +8,11 @@ from api.deployment import LANGUAGE_MODEL, lambda_function, table, variables
 from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
-from shared.language_model import language_model
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import Content, Language, Role, SummaryResult
-from shared.memory.summarization import summarize
 from shared.platform.config import config
 from shared.rpc.caller import Caller
-from shared.rpc.errors import NotFound, Unavailable
+from shared.rpc.errors import NotFound
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import Params
 
@@ -35,14 +33,14 @@ class GetOrCreateSummary(ConversationParams):
 
 
 @lambda_function(
-    table("Memory", "GetItem", "PutItem", "Query"),
+    table("Memory", "ConditionCheckItem", "GetItem", "PutItem", "Query"),
     LANGUAGE_MODEL,
     variables("AUTO_SUMMARY", "KEEP_RECENT_MESSAGES", "SUMMARIZE_THRESHOLD"),
 )
 @method(
     "memory-server/memory/get_or_create_summary",
     role="writer",
-    errors=(NotFound, Unavailable),
+    errors=(NotFound,),
     example={"conversation_id": "chat_garden", "language": "vi"},
     tool=McpTool(
         "Get or make a summary",
@@ -52,13 +50,17 @@ class GetOrCreateSummary(ConversationParams):
     ),
 )
 def handler(params: GetOrCreateSummary, caller: Caller) -> SummaryResult:
-    """Get the stored summary. Generate one if there is none and AUTO_SUMMARY is on."""
+    """Get the stored summary. If AUTO_SUMMARY is on, let it cover the messages that have become old."""
     settings = config()
     history = MessageHistory(conversations(caller), params.conversation_id)
     stored = history.summary()
-    if stored and stored.text:
-        return SummaryResult(stored.text)
-    model = language_model() if settings.auto_summary else None
-    if model is None or history.header.last_number < settings.summarize_threshold:
-        return SummaryResult("")
-    return SummaryResult(summarize(history, model, params.language, settings.keep_recent_messages))
+    kept = settings.keep_recent_messages
+    waiting = history.header.last_number - (stored.covers + kept if stored and stored.text else 0)
+    if not settings.auto_summary or waiting < settings.summarize_threshold:
+        return SummaryResult(stored.text if stored else "")
+    from shared.language_model import language_model
+    from shared.memory.summarization import summarize
+
+    model = language_model()
+    assert model is not None, "the settings refuse AUTO_SUMMARY without a model"
+    return SummaryResult(summarize(history, model, params.language, kept))

@@ -38,7 +38,7 @@ class ConversationResourcePage:
     nextCursor: str | None = None  # noqa: N815 - MCP's own name
 
 
-@lambda_function(table("Memory", "Query"))
+@lambda_function(table("Memory", "BatchGetItem", "Query"))
 @method("memory-server/resources/list", role="reader", example={"limit": 10})
 def handler(params: ListResources, caller: Caller) -> ConversationResourcePage:
     """List conversations as resources."""

@@ -3,20 +3,37 @@
     pk                             sk                    item
     {tenant}#conversation#{id}     conversation          the header: generation, and number of the last message
     {tenant}#conversations         {id}                  an entry in the list of the tenant's conversations
-    {tenant}#messages#{generation} message#000000000001  one message
+    {tenant}#messages#{generation} message#000000000001  one message, or who deleted it and when
     {tenant}#messages#{generation} summary               the summary
     {tenant}#purge                 purge#{generation}    a past generation, whose items are to be deleted
+    {tenant}#expiry                expiry#{generation}#{id}    when the purge of an expired conversation is due
+    {tenant}#subject#{hash}        subject               the key of a subject, by the hash of its name
+    {tenant}#subject_list#{key}    {id}                  an entry in the list of a subject's conversations
+    {tenant}#subject_list#{key}    \\x1f{generation}      a generation of an expired one that another has replaced
+    {tenant}#erasure               erasure#{hash}#{key}  conversations of an erased subject, which are to be deleted
 
 A generation is the time between two clearings. Clearing starts a new one: from then on no item of the old one is
 visible, however many there are, including those that concurrent writers still add.
+
+A subject's key is replaced when the subject is erased: from then on no conversation with the old key is visible.
 """
 
+import hashlib
 from typing import Final
+
+from shared.aws.dynamodb import Keys
 
 HEADER: Final = "conversation"
 SUMMARY: Final = "summary"
 MESSAGE: Final = "message#"
 PURGE: Final = "purge#"
+EXPIRY: Final = "expiry#"
+ERASURE: Final = "erasure#"
+SUBJECT: Final = "subject"
+FORMER: Final = "\x1f"
+"""A character that no id of a conversation has, before all that ids begin with."""
+SUBJECT_LIST: Final = Keys.after("\x01")
+"""Everything in the list of a subject's conversations."""
 LAST_NUMBER: Final = 999_999_999_999
 
 
@@ -38,6 +55,46 @@ def messages(tenant_id: str, generation: str) -> str:
 def purges(tenant_id: str) -> str:
     """Return the partition key of a tenant's past generations."""
     return f"{tenant_id}#purge"
+
+
+def expiries(tenant_id: str) -> str:
+    """Return the partition key of a tenant's conversations that expire."""
+    return f"{tenant_id}#expiry"
+
+
+def expiry(generation: str, conversation_id: str) -> str:
+    """Return the sort key of the purge of an expiring conversation."""
+    return f"{EXPIRY}{generation}#{conversation_id}"
+
+
+def subject_hash(subject: str) -> str:
+    """Return the hash that stands for a subject: nothing that is kept after its erasure has its name."""
+    return hashlib.sha256(subject.encode("utf-8")).hexdigest()[:32]
+
+
+def subject(tenant_id: str, subject_hash: str) -> str:
+    """Return the partition key of a subject."""
+    return f"{tenant_id}#subject#{subject_hash}"
+
+
+def subject_list(tenant_id: str, subject_key: str) -> str:
+    """Return the partition key of the list of a subject's conversations."""
+    return f"{tenant_id}#subject_list#{subject_key}"
+
+
+def former(generation: str) -> str:
+    """Return the sort key of a replaced generation in the list of its subject's conversations."""
+    return f"{FORMER}{generation}"
+
+
+def erasures(tenant_id: str) -> str:
+    """Return the partition key of a tenant's erasures that are not finished."""
+    return f"{tenant_id}#erasure"
+
+
+def erasure(subject_hash: str, subject_key: str) -> str:
+    """Return the sort key of the erasure of a subject's conversations."""
+    return f"{ERASURE}{subject_hash}#{subject_key}"
 
 
 def message(number: int) -> str:

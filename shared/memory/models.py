@@ -30,6 +30,17 @@ ConversationId = Annotated[
         examples=["chat_xxx"],
     ),
 ]
+Speaker = Annotated[str, Field(min_length=1, max_length=100, examples=["Lan"])]
+Subject = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        pattern=worded(r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", "without spaces and control characters"),
+        examples=["person:17"],
+    ),
+]
+MessageId = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +70,14 @@ class OldMessages:
 
 @dataclass(frozen=True, slots=True)
 class NumberedMessage:
-    """One turn of a conversation, with its number and time."""
+    """One turn of a conversation, with its id, number and time, and the name of its speaker if it has one."""
 
+    message_id: str
     number: int
     role: Role
     content: str
     at: str
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +90,14 @@ class NumberedMessagePage:
 
 @dataclass(frozen=True, slots=True)
 class ConversationEntry:
-    """A conversation in a list, with the beginning of its newest message if it has one."""
+    """A conversation in a list, with the beginning of its newest message, its subject and its expiry if it has them."""
 
     conversation_id: str
     created_at: str
     updated_at: str
     preview: str | None = None
+    subject: str | None = None
+    expires_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,8 @@ class ConversationDetails:
     updated_at: str
     total_count: int
     summary: ConversationSummary | None = None
+    subject: str | None = None
+    expires_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +140,33 @@ class ConversationResult:
 
     status: Literal["success", "cleared", "deleted"]
     conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDeletion:
+    """A confirmation with the id of the deleted message."""
+
+    status: Literal["deleted"]
+    conversation_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationExpiry:
+    """A confirmation with the time from which the conversation is not found."""
+
+    status: Literal["success"]
+    conversation_id: str
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectErasure:
+    """The state of the erasure of a subject: `erasing` until no item of its conversations is stored."""
+
+    status: Literal["erasing", "erased"]
+    subject: str
+    conversations_left: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,29 +8,50 @@ from shared.aws.dynamodb import ConditionFailed
 from shared.language_model import LanguageModel
 from shared.memory.message_history import MessageHistory
 from shared.memory.models import MAX_CONTENT_BYTES, ChatMessage, Language
+from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable
 from shared.rpc.strict_json import is_encodable
 
 _MAX_PROMPT_BYTES: Final = 100_000
 _MAX_TOKENS: Final = 1_000
+_LONG_SUMMARY_BYTES: Final = 16_384
+"""The size of a summary from which its parts are summarized together."""
 _LANGUAGES: Final[dict[Language, str]] = {"vi": "Vietnamese", "en": "English"}
 
 
 def summarize(history: MessageHistory, model: LanguageModel, language: Language, keep_recent: int) -> str:
-    """Make, store and return a summary of the old messages, up to the size of a prompt."""
-    old, covers = history.oldest(keep_recent, _MAX_PROMPT_BYTES)
+    """Summarize the old messages that no summary covers, up to the size of a prompt. Return the summary as stored.
+
+    The new part follows the stored summary. A summary that has become long is summarized with them instead.
+    """
+    previous = history.summary()
+    earlier = previous.text if previous else ""
+    old, covers = history.oldest(previous.covers if previous else 0, keep_recent, _MAX_PROMPT_BYTES)
     if not old:
-        return ""
-    text = model.complete(_system(language), _prompt(old), max_tokens=_MAX_TOKENS).text.strip()
-    if not text or not is_encodable(text) or len(text.encode("utf-8")) > MAX_CONTENT_BYTES:
-        raise Unavailable("The language model returned no usable summary.")
+        return earlier
+    condensed = earlier if len(earlier.encode("utf-8")) > _LONG_SUMMARY_BYTES else ""
+    part = _complete(model, _system(language), _prompt(old, condensed))
+    if not part:
+        return earlier
+    text = part if condensed or not earlier else f"{earlier}\n\n{part}"
     try:
-        history.conversations.set_summary(history.header, text, covers, replace=False)
+        history.conversations.renew_summary(history.header, text, covers, previous)
     except ConditionFailed:
-        # Another call has stored one meanwhile; it counts.
+        # Another call has stored one meanwhile, which counts, or a message was deleted.
         stored = history.summary()
         return stored.text if stored else ""
     return text
+
+
+def _complete(model: LanguageModel, system: str, prompt: str) -> str:
+    """Return the model's summary, or an empty one if the model fails: the conversation goes on without."""
+    try:
+        text = model.complete(system, prompt, max_tokens=_MAX_TOKENS).text.strip()
+    except Unavailable as error:
+        logger.warning("summary", extra={"failure": error.message})
+        return ""
+    is_usable = is_encodable(text) and len(text.encode("utf-8")) <= MAX_CONTENT_BYTES - _LONG_SUMMARY_BYTES - 2
+    return text if is_usable else ""
 
 
 def _system(language: Language) -> str:
@@ -41,10 +62,9 @@ def _system(language: Language) -> str:
     )
 
 
-def _prompt(messages: Sequence[ChatMessage]) -> str:
+def _prompt(messages: Sequence[ChatMessage], earlier: str) -> str:
     # JSON with an escaped '<': no message can close the <conversation> tag.
-    lines = (
-        json.dumps({"role": message.role, "content": message.content}, ensure_ascii=False).replace("<", "\\u003c")
-        for message in messages
-    )
+    objects = [{"summary of earlier messages": earlier}] if earlier else []
+    objects += [{"role": message.role, "content": message.content} for message in messages]
+    lines = (json.dumps(each, ensure_ascii=False).replace("<", "\\u003c") for each in objects)
     return "Summarise this conversation, one message a line:\n<conversation>\n" + "\n".join(lines) + "\n</conversation>"

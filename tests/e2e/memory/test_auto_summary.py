@@ -46,9 +46,7 @@ def test_summary_is_generated_once(server: KhoServer, model: ModelServer, chat: 
 def test_failing_model(server: KhoServer, model: ModelServer, chat: str) -> None:
     for failing in FAILING.values():
         model.behave = failing
-        error = server.error("memory-server/memory/get_or_create_summary", conversation_id=chat)
-        assert (error["code"], error["data"]["code"]) == (503, "UNAVAILABLE")
-        assert "model" in error["message"]
+        assert server.call("memory-server/memory/get_or_create_summary", conversation_id=chat) == {"summary": ""}
     assert server.call("memory-server/memory/get_summary", conversation_id=chat) == {"summary": ""}
     logged = server.printed() + "".join(file.read_text() for file in server.data.glob("*.log*"))
     assert '"failure":"status 500"' in logged

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.usefixtures("indexing")
 
 CHAT = {"conversation_id": "chat"}
 MESSAGE = CHAT | {"role": "user", "content": "x"}
+OF_LAN = {"subject": "person:lan"}
+GENERATION = "0" * 32
 
 LARGE = {"body": "".join(random.Random(1).choices(string.printable, k=100_000))}
 # As large, with almost nothing to embed.
@@ -66,8 +68,8 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-list_children": [{"parent_id": "top", "has_children": True}, {"parent_id": "top", "from_child": "mid"}],
     "agent_data-document_history": [{"document_id": "top"}],
     "agent_data-query_knowledge": [{"query": "x"}],
-    "memory_server-add_message": [MESSAGE] * 6,  # the sixteenth message counts them
-    "memory_server-get_or_create": [{}, CHAT, CHAT],
+    "memory_server-add_message": [*[MESSAGE] * 6, MESSAGE | OF_LAN],  # the sixteenth message counts them
+    "memory_server-get_or_create": [{}, CHAT, CHAT | OF_LAN, OF_LAN],
     "memory_server-get_context": [CHAT],
     "memory_server-get_conversation": [CHAT],
     "memory_server-get_all_messages": [CHAT],
@@ -77,7 +79,10 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "memory_server-set_summary": [CHAT | {"summary": "x"}],
     "memory_server-clear": [CHAT, CHAT],
     "memory_server-delete": [CHAT, CHAT],
-    "memory_server-list_conversations": [{}],
+    "memory_server-delete_message": [CHAT | {"message_id": f"msg_{GENERATION}_{number}"} for number in (10, 1)],
+    "memory_server-erase_subject": [OF_LAN],
+    "memory_server-set_expiry": [CHAT | {"expires_at": "2999-01-01T00:00:00Z"}],
+    "memory_server-list_conversations": [{}, OF_LAN],
     "memory_server-list_messages": [CHAT],
     "memory_server-resources_list": [{}],
     "memory_server-resources_read": [{"uri": "memory://conversation/chat"}],
@@ -125,7 +130,9 @@ VERIFYING = [
 
 # Reached only if a language model is configured.
 WITH_A_MODEL = {
-    "memory_server-get_or_create_summary": {("dynamodb:PutItem", "MemoryTable"), ("dynamodb:Query", "MemoryTable")}
+    "memory_server-get_or_create_summary": {
+        (f"dynamodb:{action}", "MemoryTable") for action in ("ConditionCheckItem", "PutItem", "Query")
+    }
 }
 
 # Reached only if the index is behind.
@@ -170,9 +177,18 @@ def invoked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 @measures(*SCENARIOS)
 @pytest.mark.parametrize("function", sorted(SCENARIOS))
 def test_policy_allows_exactly_the_actions_used(
-    function: str, tenant: str, store_actions: set[tuple[str, str]], invoked: set[str]
+    function: str,
+    tenant: str,
+    store_actions: set[tuple[str, str]],
+    invoked: set[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run("memory_server-add_message", [MESSAGE] * 10, tenant)
+    with monkeypatch.context() as patches:
+        patches.setattr("shared.memory.conversations._new_generation", lambda: GENERATION)
+        run("memory_server-add_message", [MESSAGE] * 10, tenant)
+    if function.startswith("memory_server-"):
+        run("memory_server-set_summary", [CHAT | {"summary": "x"}], tenant)
+        run("memory_server-get_or_create", [{"conversation_id": "hers"} | OF_LAN], tenant)
     reads_both = function in ("tool_server-search", "tool_server-fetch")
     if reads_both or function.startswith("agent_data-"):
         run("agent_data-create_document", [*TREE, {**TREE[0], "document_id": "large", "content": LARGE}], tenant)
@@ -204,13 +220,28 @@ def test_key_verification_needs_only_get_item(function: str, tenant: str, store_
 def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]) -> None:
     from workers.purge_messages import handler
 
-    run("memory_server-add_message", [MESSAGE], tenant)
-    generation = Conversations(Table(config().memory_table), tenant).require("chat").generation
-    run("memory_server-clear", [CHAT], tenant)
+    chats = [{"conversation_id": name} for name in ("cleared", "expiring", "erased", "erased_too")]
+    for chat in chats:
+        run("memory_server-add_message", [MESSAGE | chat], tenant)
+    conversations = Conversations(Table(config().memory_table), tenant)
+    cleared, expiring = (conversations.require(name).generation for name in ("cleared", "expiring"))
+    run("memory_server-clear", [chats[0]], tenant)
+    run("memory_server-set_expiry", [chats[1] | {"expires_at": "2999-01-01T00:00:00Z"}], tenant)
+    run("memory_server-get_or_create", [chat | OF_LAN for chat in chats[2:]], tenant)
+    run("memory_server-erase_subject", [OF_LAN], tenant)
+    [erasure] = [item["sk"] for page in conversations.table.scan(f"{tenant}#erasure") for item in page]
     store_actions.clear()
-    keys = {"pk": {"S": f"{tenant}#purge"}, "sk": {"S": f"purge#{generation}"}}
-    record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
-    assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr("workers.purge_messages._CONVERSATIONS_AT_ONCE", 1)
+        for kind, sk, event in (
+            ("purge", f"purge#{cleared}", "INSERT"),
+            ("expiry", f"expiry#{expiring}#expiring", "REMOVE"),
+            ("erasure", erasure, "INSERT"),
+            ("erasure", erasure, "MODIFY"),
+        ):
+            keys = {"pk": {"S": f"{tenant}#{kind}"}, "sk": {"S": sk}}
+            record = {"eventID": "1", "eventName": event, "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
+            assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
     assert store_actions == table_actions("workers-purge_messages")
 
 

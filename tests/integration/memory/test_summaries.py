@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from memory_server import add_message, clear, get_all_messages, get_old_messages, get_or_create_summary, get_summary
+from memory_server import (
+    add_message,
+    clear,
+    delete_message,
+    get_all_messages,
+    get_old_messages,
+    get_or_create_summary,
+    get_summary,
+    list_messages,
+)
 from shared.aws.dynamodb import ConditionFailed, Table
 from shared.language_model.bedrock import BedrockModel
 from shared.language_model.openai import OpenAICompatible
@@ -18,7 +27,6 @@ from shared.memory.conversations import Conversations
 from shared.memory.message_history import MessageHistory
 from shared.memory.summarization import summarize
 from shared.platform.config import ConfigurationError, config
-from shared.rpc.errors import Unavailable
 from tests.helpers.model_server import FAILING, MODEL, SLOW, ModelRequestHandler, ModelServer, reply_with
 from tests.helpers.wait import CEILING_SECONDS, until
 
@@ -39,12 +47,16 @@ def test_summary_that_another_caller_just_stored_stays(tenant: str) -> None:
     conversations.get_or_create("chat")
     history = MessageHistory(conversations, "chat")
     conversations.set_summary(history.header, "", 0)
-    conversations.set_summary(history.header, "Mine.", 3, replace=False)
+    conversations.renew_summary(history.header, "Mine.", 3, None)
     with pytest.raises(ConditionFailed):
-        conversations.set_summary(history.header, "Late.", 4, replace=False)
+        conversations.renew_summary(history.header, "Late.", 4, None)
+    mine = history.summary()
+    conversations.renew_summary(history.header, "Mine.\n\nMore.", 6, mine)
+    with pytest.raises(ConditionFailed):
+        conversations.renew_summary(history.header, "Mine.\n\nLate.", 5, mine)
     stored = history.summary()
     assert stored
-    assert (stored.text, stored.covers) == ("Mine.", 3)
+    assert (stored.text, stored.covers) == ("Mine.\n\nMore.", 6)
 
 
 class Chat:
@@ -68,10 +80,14 @@ class Chat:
         answer = function.handler(call, None)
         return answer["result"] if "result" in answer else answer["error"]["code"]
 
+    def delete(self, number: int) -> None:
+        """Delete a message by its number."""
+        [id_] = [each["message_id"] for each in self.ask(list_messages)["messages"] if each["number"] == number]
+        self.ask(delete_message, message_id=id_)
+
     def summary(self, **params: Any) -> Any:
         """Call get_or_create_summary and return its answer."""
-        answer = self.ask(get_or_create_summary, **params)
-        return answer if isinstance(answer, str) else answer["summary"]
+        return self.ask(get_or_create_summary, **params)["summary"]
 
     def stored(self) -> str:
         """Call get_summary and return its answer."""
@@ -172,10 +188,88 @@ def test_cleared_conversation_gets_a_new_summary(summarizing: str, model: ModelS
     assert chat.summary() == "fresh"
 
 
+def test_summary_renews_itself(summarizing: str, model: ModelServer, tenant: str) -> None:
+    """Whenever the threshold's number of messages lies beyond the summary, their summary is appended."""
+    chat = Chat(tenant, 12)
+    model.behave = reply_with("S1")
+    assert chat.summary() == "S1"
+    chat.say(9)
+    assert (chat.summary(), len(model.asked)) == ("S1", 1)
+    chat.say(3)
+    model.behave = reply_with("S2")
+    assert chat.summary() == "S1\n\nS2"
+    assert re.findall(r"tin nhắn (\d+)\.", model.asked[1].prompt) == [str(number) for number in range(7, 19)]
+    assert chat.stored() == "S1\n\nS2"
+    assert chat.old() == []
+
+
+def test_model_that_fails_leaves_the_summary(summarizing: str, model: ModelServer, tenant: str) -> None:
+    """The chat gets what is stored, and the next call covers what this one did not."""
+    chat = Chat(tenant, 10)
+    model.behave = reply_with("S1")
+    chat.summary()
+    chat.say(10)
+    model.behave = FAILING["an error"]
+    assert (chat.summary(), chat.stored()) == ("S1", "S1")
+    model.behave = reply_with("S2")
+    assert chat.summary() == "S1\n\nS2"
+    assert "tin nhắn 5." in model.asked[-1].prompt
+
+
+def test_long_chat_with_a_model_that_fails_every_third_time(
+    settings: Callable[..., None], model: ModelServer, tenant: str
+) -> None:
+    """A chat of 200 messages gets no error, its summary covers all but the newest, and calls are few."""
+    settings(AUTO_SUMMARY="true", KHO_MODEL_PROVIDER="openai")
+    chat = Chat(tenant, 0)
+
+    def behave(conversation: ModelRequestHandler) -> None:
+        answer = FAILING["an error"] if len(model.asked) % 3 == 0 else reply_with(f"S{len(model.asked)}")
+        answer(conversation)
+
+    model.behave = behave
+    for _ in range(200):
+        chat.say(1)
+        chat.summary()  # the test's client refuses errors
+    numbers = [int(number) for prompt in model.asked for number in re.findall(r"tin nhắn (\d+)\.", prompt.prompt)]
+    assert set(numbers) == set(range(1, max(numbers) + 1))
+    assert len(chat.old()) < 10, "the newest"
+    successes = chat.stored().split("\n\n")
+    assert len(model.asked) - len(model.asked) // 3 == len(successes) <= 200 // 10
+
+
+def test_long_summary_is_summarized_with_the_messages(summarizing: str, model: ModelServer, tenant: str) -> None:
+    chat = Chat(tenant, 10)
+    model.behave = reply_with("Long. " * 4_000)
+    chat.summary()
+    chat.say(10)
+    model.behave = reply_with("Short.")
+    assert chat.summary() == "Short."
+    assert "Long." in model.asked[-1].prompt
+
+
+def test_summary_of_a_message_that_was_deleted_meanwhile_is_not_stored(
+    settings: Callable[..., None], model: ModelServer, tenant: str
+) -> None:
+    """The model has read the message."""
+    settings(AUTO_SUMMARY="true", KHO_MODEL_PROVIDER="openai")
+    chat = Chat(tenant, 12)
+
+    def behave(conversation: ModelRequestHandler) -> None:
+        chat.delete(2)
+        reply_with("About message 2.")(conversation)
+
+    model.behave = behave
+    assert chat.summary() == ""
+    model.behave = reply_with("About the others.")
+    assert chat.summary() == "About the others."
+    assert "tin nhắn 2." not in model.asked[-1].prompt
+
+
 def test_failing_model_stores_nothing(summarizing: str, model: ModelServer, tenant: str) -> None:
     chat = Chat(tenant, 10)
     for name, model.behave in FAILING.items():
-        assert (name, chat.summary()) == (name, "UNAVAILABLE")
+        assert (name, chat.summary()) == (name, "")
         assert (name, chat.stored()) == (name, "")
     assert len(model.asked) == len(FAILING)
     assert len(chat.old()) == 4
@@ -185,7 +279,7 @@ def test_failing_model_stores_nothing(summarizing: str, model: ModelServer, tena
 
 def test_unreachable_summary_model(settings: Callable[..., None], tenant: str) -> None:
     settings(AUTO_SUMMARY="true", KHO_MODEL_URL="http://127.0.0.1:1/v1")
-    assert Chat(tenant, 10).summary() == "UNAVAILABLE"
+    assert Chat(tenant, 10).summary() == ""
 
 
 @pytest.mark.parametrize("slow", SLOW)
@@ -203,8 +297,7 @@ def _assert_ends(slow: OpenAICompatible | BedrockModel, model: ModelServer, tena
     """Check that the call ends by its timeout, the only possible end: the model is called and never answers."""
     Chat(tenant, 10)
     history = MessageHistory(Conversations(Table(config().memory_table), tenant), "chat")
-    with pytest.raises(Unavailable):
-        summarize(history, slow, "vi", 6)
+    assert summarize(history, slow, "vi", 6) == ""
     until(lambda: len(model.asked) == 1)
     assert history.summary() is None
 

@@ -34,6 +34,7 @@ from shared.devices.webhooks import new_secret, webhooks
 from shared.experiences import keys as experience_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.ingestion_jobs import IngestionJobs
+from shared.memory.conversations import Conversations
 from shared.platform.clock import now_ms
 from shared.platform.config import config
 from shared.rpc.caller import ROLES, Caller
@@ -124,6 +125,8 @@ def running_environment() -> Iterator[dict[str, str]]:
 
 def _prepare() -> None:
     caller = Caller("tester", frozenset(ROLES), TENANT)
+    with patch("shared.memory.conversations._new_generation", return_value="0" * 32):  # the sample event has its id
+        Conversations(Table(config().memory_table), TENANT).append("chat_private", "user", "My number is 0123.")
     for function, params in CALLS:
         handler = import_module(function.replace("-", ".")).handler
         call = {"method": function, "params": params, "caller": caller.record(), "correlation_id": "preparing"}
