@@ -78,7 +78,8 @@ class DynamoDBHttpClient:
         self._service.close()
 
     def _parse_response(self, raw: bytes) -> Any:
-        return json.loads(raw, object_hook=_from_base64)
+        # Few items have binary attributes, and a hook is called for each value of an item.
+        return json.loads(raw, object_hook=_from_base64 if b'"B"' in raw else None)
 
     get_item = partialmethod(call, "GetItem")
     put_item = partialmethod(call, "PutItem")

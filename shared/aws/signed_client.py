@@ -12,7 +12,7 @@ import json
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -91,6 +91,15 @@ class Credentials:
     def are_fresh(self, at: datetime) -> bool:
         """Return True if they do not have to be renewed yet."""
         return self.ends is None or at < self.ends - _RENEWAL_MARGIN
+
+
+@lru_cache(maxsize=8)
+def _signing_key(secret: str, scope: str) -> bytes:
+    """Return the key of a day, a region and a service."""
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
 
 
 @cache
@@ -173,10 +182,7 @@ class SignedServiceClient(HttpClient):
         canonical = "\n".join([method, quote(path), query, *lines, "", signed_names, hashlib.sha256(body).hexdigest()])
         scope = f"{moment[:8]}/{self._region}/{self._name}/aws4_request"
         to_sign = "\n".join([_ALGORITHM, moment, scope, hashlib.sha256(canonical.encode()).hexdigest()])
-        key = f"AWS4{credentials.secret}".encode()
-        for part in scope.split("/"):
-            key = hmac.digest(key, part.encode(), "sha256")
-        signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
+        signature = hmac.digest(_signing_key(credentials.secret, scope), to_sign.encode(), "sha256").hex()
         credential = f"{credentials.key}/{scope}"
         sent["authorization"] = (
             f"{_ALGORITHM} Credential={credential}, SignedHeaders={signed_names}, Signature={signature}"

@@ -1,21 +1,22 @@
-"""HTTP/1.1 client of configured servers, with a connection pool, on the standard library's HTTP client.
+"""HTTP/1.1 client of configured servers, with a connection pool.
 
-It is ready in a tenth of boto3's time and takes a third of its time per request. Addresses that a caller chooses are
-for `PublicClient` of `public_address`.
+It takes a tenth of boto3's time to be ready and per request: the standard library's client reads the headers of a
+response with its parser of e-mails. Addresses that a caller chooses are for `PublicClient` of `public_address`.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import select
 import socket
 import threading
 import time
 from collections import deque
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ssl import SSLContext, create_default_context
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _MAX_IDLE: Final = 100
+_MAX_LINE: Final = 65_536
+_MAX_HEADERS: Final = 100
+_RECEIVED: Final = 65_536
+_STATUS: Final = re.compile(r"HTTP/1\.([01]) (\d\d\d)(?: .*)?")
+_CHUNK_SIZE: Final = re.compile(r"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?")
 _CONNECT_SECONDS: Final = 3.0
 """The most for the connection of a single request."""
 
@@ -56,7 +62,7 @@ class HttpClient:
         self._parts = urlsplit(url)
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         self._max_idle_seconds = max_idle_seconds
-        self._idle: deque[tuple[HTTPConnection, float]] = deque()
+        self._idle: deque[tuple[socket.socket, float]] = deque()
 
     @property
     def authority(self) -> str:
@@ -73,14 +79,14 @@ class HttpClient:
         connection = self.connect()
         reusable = False
         try:
-            response, content = _exchange(connection, method, target, headers, body)
-            reusable = not response.will_close
+            response = _exchange(connection, method, target, headers, body)
+            reusable = response.is_reusable
         finally:
             if reusable and len(self._idle) < _MAX_IDLE:
                 self._idle.append((connection, time.monotonic()))
             else:
                 connection.close()
-        return response.status, {name.lower(): value for name, value in response.getheaders()}, content
+        return response.status, response.headers, response.content
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -94,7 +100,7 @@ class HttpClient:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def connect(self) -> HTTPConnection:
+    def connect(self) -> socket.socket:
         """Return an idle connection or a new one. Raise ConnectionNotEstablished."""
         while self._idle:
             try:
@@ -104,22 +110,27 @@ class HttpClient:
             if time.monotonic() - since < self._max_idle_seconds and not _is_stale(connection):
                 return connection
             connection.close()
-        host, port = self._parts.hostname or "localhost", self._parts.port
-        if self._parts.scheme == "https":
-            connection = HTTPSConnection(host, port, timeout=self._connect_seconds, context=self._tls)
-        else:
-            connection = HTTPConnection(host, port, timeout=self._connect_seconds)
         try:
-            if connect := runtime.sockets.get(self._parts.scheme):
-                # The server is on this machine: only a busy processor delays the connection.
-                connection.sock = connect(unquote(self._parts.path), self._read_seconds)
-            else:
-                connection.connect()
+            connection = self._open()
         except OSError as error:
-            connection.close()
             raise ConnectionNotEstablished(type(error).__name__) from None
-        connection.sock.settimeout(self._read_seconds)
+        connection.settimeout(self._read_seconds)
         return connection
+
+    def _open(self) -> socket.socket:
+        scheme, host = self._parts.scheme, self._parts.hostname or "localhost"
+        if connect := runtime.sockets.get(scheme):
+            # The server is on this machine: only a busy processor delays the connection.
+            return connect(unquote(self._parts.path), self._read_seconds)
+        is_tls = scheme == "https"
+        address = host, self._parts.port or (443 if is_tls else 80)
+        connection = socket.create_connection(address, self._connect_seconds)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._tls.wrap_socket(connection, server_hostname=host) if is_tls else connection
+        except OSError:
+            connection.close()
+            raise
 
 
 def send_once(  # noqa: PLR0913, PLR0917 - each is a part of the request or its limit
@@ -130,13 +141,13 @@ def send_once(  # noqa: PLR0913, PLR0917 - each is a part of the request or its 
         parts = urlsplit(url)
         origin, connect_seconds = f"{parts.scheme}://{parts.netloc}", min(_CONNECT_SECONDS, seconds)
         client = HttpClient(origin, connect_seconds=connect_seconds, read_seconds=seconds)
-        with closing(client.connect()) as connection, shut_down_at(time.monotonic() + seconds, connection.sock):
+        with closing(client.connect()) as connection, shut_down_at(time.monotonic() + seconds, connection):
             target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
             headers = {"host": client.authority, **headers}
-            response, content = _exchange(connection, method, target, headers, body, max_bytes)
+            response = _exchange(connection, method, target, headers, body, max_bytes)
     except ValueError:
         raise ConnectionNotEstablished("the address is not valid") from None
-    return response.status, {name.lower(): value for name, value in response.getheaders()}, content
+    return response.status, response.headers, response.content
 
 
 @contextmanager
@@ -158,41 +169,149 @@ def shut_down_at(deadline: float, connection: socket.socket) -> Iterator[threadi
         timer.cancel()
 
 
+@dataclass(frozen=True, slots=True)
+class _Response:
+    status: int
+    headers: dict[str, str]
+    """By lower-case name. Of several fields of one name, the last one."""
+    content: bytes
+    is_reusable: bool
+    """True if the next request can be sent on the same connection."""
+
+
+class _NoResponse(Exception):
+    """A response that is incomplete, or no response."""
+
+
+class _Received:
+    """The bytes that a connection has received and that are not yet read."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._bytes = b""
+        self._start = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing has been received after what was read."""
+        return self._start == len(self._bytes)
+
+    def line(self) -> str:
+        """Return the bytes before the next line break, and skip it."""
+        while (end := self._bytes.find(b"\r\n", self._start)) < 0:
+            if len(self._bytes) - self._start > _MAX_LINE:
+                raise _NoResponse
+            self._bytes, self._start = self._bytes[self._start :] + self._receive(), 0
+        line, self._start = self._bytes[self._start : end], end + 2
+        return line.decode("latin-1")
+
+    def exactly(self, size: int) -> bytes:
+        """Return the next `size` bytes."""
+        part = self._bytes[self._start : self._start + size]
+        self._start += len(part)
+        if len(part) == size:
+            return part
+        parts, missing = [part], size - len(part)
+        while missing:
+            received = self._receive()
+            parts.append(received[:missing])
+            self._bytes, self._start = received, len(parts[-1])
+            missing -= len(parts[-1])
+        return b"".join(parts)
+
+    def _receive(self) -> bytes:
+        received = self._connection.recv(_RECEIVED)
+        if not received:
+            raise _NoResponse
+        return received
+
+
 def _exchange(  # noqa: PLR0913, PLR0917 - each is a part of the request or its limit
-    connection: HTTPConnection,
+    connection: socket.socket,
     method: str,
     target: str,
     headers: Mapping[str, str],
     body: bytes,
-    max_bytes: int | None = None,
-) -> tuple[HTTPResponse, bytes]:
-    """Send one request. Return the response and its body, or raise ConnectionFailed if it may be incomplete."""
+    max_bytes: float = math.inf,
+) -> _Response:
+    """Send one request. Return the response, or raise ConnectionFailed if it may be incomplete."""
     start = f"{method} {target} HTTP/1.1"
     lines = [f"{name}: {value}" for name, value in headers.items()]
     if " " in target or not all(line.isprintable() for line in (start, *lines)):
         raise ValueError("the target must be escaped, and each header must be one line")
     head = "\r\n".join([start, *lines, f"content-length: {len(body)}", "", ""])
     try:
-        # HTTPConnection would send head and body separately, which wakes the service twice.
-        connection.sock.sendall(head.encode("latin-1") + body)
-        with HTTPResponse(connection.sock, method=method) as response:
-            response.begin()
-            lengths, is_endless = response.headers.get_all("content-length", []), response.length is None
-            if response.status < HTTPStatus.OK or len(lengths) > 1 or (is_endless and not response.chunked):
-                raise HTTPException("the response has no definite end")
-            content = response.read() if max_bytes is None else response.read(max_bytes + 1)
-            if response.length or (max_bytes is not None and len(content) > max_bytes):
-                raise HTTPException("the response is incomplete or too large")
-            return response, content
-    except (OSError, HTTPException) as error:
-        failure = ResponseTimeout if isinstance(error, TimeoutError) else ConnectionFailed
-        raise failure(type(error).__name__) from None
+        connection.sendall(head.encode("latin-1") + body)
+        return _read_response(_Received(connection), max_bytes)
+    except TimeoutError as error:
+        raise ResponseTimeout(type(error).__name__) from None
+    except (OSError, _NoResponse) as error:
+        raise ConnectionFailed(type(error).__name__) from None
 
 
-def _is_stale(connection: HTTPConnection) -> bool:
+def _read_response(received: _Received, max_bytes: float) -> _Response:
+    """Read a response whose end is definite. Raise _NoResponse for any other."""
+    while True:
+        status_line = _STATUS.fullmatch(received.line())
+        if not status_line:
+            raise _NoResponse
+        status, headers = int(status_line[2]), _read_headers(received)
+        if status != HTTPStatus.CONTINUE:
+            break
+    if status < HTTPStatus.OK:
+        raise _NoResponse
+    if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        content = b""
+    elif "transfer-encoding" in headers:
+        content = _read_chunks(received, headers["transfer-encoding"], max_bytes)
+    else:
+        length = headers.get("content-length", "")
+        if not (length.isascii() and length.isdecimal()) or int(length) > max_bytes:
+            raise _NoResponse
+        content = received.exactly(int(length))
+    is_closed = status_line[1] == "0" or "close" in headers.get("connection", "").lower()
+    return _Response(status, headers, content, is_reusable=received.is_empty and not is_closed)
+
+
+def _read_headers(received: _Received) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for _ in range(_MAX_HEADERS):
+        line = received.line()
+        if not line:
+            return headers
+        name, colon, value = line.partition(":")
+        name = name.lower()
+        if not colon or name.strip() != name or (name == "content-length" and name in headers):
+            raise _NoResponse
+        headers[name] = value.strip()
+    raise _NoResponse
+
+
+def _read_chunks(received: _Received, coding: str, max_bytes: float) -> bytes:
+    if coding.lower() != "chunked":
+        raise _NoResponse
+    chunks, total = [], 0
+    while True:
+        size = _CHUNK_SIZE.fullmatch(received.line())
+        if not size:
+            raise _NoResponse
+        length = int(size[1], 16)
+        total += length
+        if total > max_bytes:
+            raise _NoResponse
+        if not length:
+            break
+        chunks.append(received.exactly(length))
+        if received.line():
+            raise _NoResponse
+    _read_headers(received)  # the trailer
+    return b"".join(chunks)
+
+
+def _is_stale(connection: socket.socket) -> bool:
     """Return True if there is something to read on an idle connection: its end, or surplus bytes."""
     if not hasattr(select, "poll"):
         return True  # Windows has none: each request has a connection of its own
     poll = select.poll()
-    poll.register(connection.sock, select.POLLIN)
+    poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))

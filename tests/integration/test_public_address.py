@@ -314,8 +314,11 @@ def test_response_of_a_configured_server_is_bounded() -> None:
     with peer(_ok(b"x" * (1 << 18))) as server:
         assert len(send_once("GET", f"http://localhost:{server.port}/a?b", {}, b"", CEILING_SECONDS)[2]) == 1 << 18
         assert server.requests[0].startswith(b"GET /a?b HTTP/1.1\r\nhost: localhost:")
-    with peer(_ok(b"x" * ((1 << 18) + 1))) as server, pytest.raises(ConnectionFailed):
-        send_once("GET", f"http://localhost:{server.port}/", {}, b"", CEILING_SECONDS)
+    chunk = b"20000\r\n" + b"x" * (1 << 17) + b"\r\n"
+    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + 2 * chunk + b"1\r\nx\r\n0\r\n\r\n"
+    for response in (_ok(b"x" * ((1 << 18) + 1)), chunked):
+        with peer(response) as server, pytest.raises(ConnectionFailed):
+            send_once("GET", f"http://localhost:{server.port}/", {}, b"", CEILING_SECONDS)
 
 
 @pytest.mark.parametrize("url", ["http://localhost:x/", "http://localhost:1/\u1ea3", "http://localhost:1/a b"])
