@@ -1,5 +1,7 @@
 """Logs and metrics of calls, cold starts included, under one correlation id from the endpoint to the store."""
 
+from __future__ import annotations
+
 import itertools
 import logging
 import math
@@ -8,16 +10,17 @@ import secrets
 import sys
 import time
 import zlib
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from logging.handlers import RotatingFileHandler
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from shared.platform.runtime import runtime
+
+if TYPE_CHECKING:
+    from shared.platform.log_file import LogFile
 
 SERVICES: Final = {"discovery": "endpoints", "oauth": "endpoints"}
 """The services of packages whose calls are no metrics of their own. Each service costs metrics, alarms and graphs."""
@@ -34,38 +37,32 @@ class _LogHandler(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._file = ""
-        self._writer: logging.Handler = logging.StreamHandler(sys.stdout)
+        self._path = ""
+        self._file: LogFile | None = None
+        self._output = logging.StreamHandler(sys.stdout)
+
+    def createLock(self) -> None:  # noqa: N802 - logging's name
+        """Have no lock: threads would wait for the one that writes, and that one for the interpreter."""
+        self.lock = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        file = runtime.environment.get("KHO_LOG_FILE", "")
-        if file != self._file:
-            self._writer.close()
-            self._writer = _LogFile(file) if file else logging.StreamHandler(sys.stdout)
-            self._file = file
-        self._writer.setFormatter(self.formatter)
-        self._writer.emit(record)
+        """Write a record."""
+        path = runtime.environment.get("KHO_LOG_FILE", "")
+        if path != self._path:
+            self._path, self._file, self._output = path, _log_file(path), logging.StreamHandler(sys.stdout)
+        if file := self._file:
+            file.write(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
+        else:
+            self._output.setFormatter(self.formatter)
+            self._output.handle(record)
 
 
-class _LogFile(RotatingFileHandler):
-    """A log file that may be impossible to write: a full disk must not fail requests or fill the terminal."""
+def _log_file(path: str) -> LogFile | None:
+    if not path:
+        return None
+    from shared.platform.log_file import LogFile  # no deployed function has one
 
-    def __init__(self, file: str) -> None:
-        super().__init__(file, maxBytes=10_000_000, backupCount=3, delay=True)
-        self._reported = False
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
-        """Drop the record. The file is opened again for the next one."""
-        with suppress(OSError, ValueError):
-            if self.stream:
-                self.stream.close()
-        self.stream = None
-        if not self._reported:
-            self._reported = True
-            error = sys.exc_info()[1]
-            reason = getattr(error, "strerror", None) or type(error).__name__
-            with suppress(OSError, ValueError):
-                print(f"{self.baseFilename} cannot be written ({reason}): log records are lost.", file=sys.stderr)
+    return LogFile(path)
 
 
 logger = Logger(service="kho", logger_handler=_LogHandler())
@@ -167,6 +164,8 @@ def record(observation: Observation) -> None:
                 **observation.counts,
             },
         )
+    if runtime.environment.get("POWERTOOLS_METRICS_DISABLED") == "true":
+        return
     namespace = runtime.environment.get("POWERTOOLS_METRICS_NAMESPACE", "Kho")
     package = observation.method.partition("/")[0]
     service = SERVICES.get(package, package)
