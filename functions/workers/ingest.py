@@ -96,15 +96,17 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
     if job.path and files is None:
         raise file_reading_disabled()
     listing = files.find(job.path, recursive=job.recursive) if job.path and files else None
-    documents = CollectionDocuments(table, tenant_id, collection, knowledge_index())
+    documents = CollectionDocuments(table, tenant_id, collection, knowledge_index(), job=job.id)
     total = listing.total if listing else job.total
     ingestion = DocumentIngestion(
         documents,
         lambda tally: jobs.report(job.id, "running", tally, total=total),
         tally=None if listing else job.tally,
         seconds=_READING_SECONDS if listing else _TURN_SECONDS,
+        resumed=job.status == "running",
     )
     tally = ingestion.tally
+    jobs.report(job.id, "running", tally, total=total)  # from now on a worker resumes it
     try:
         if listing:
             sync_folder(documents, ingestion, listing)

@@ -51,7 +51,10 @@ class PutResult:
 class CollectionDocuments:
     """The documents of one collection of a tenant."""
 
-    def __init__(self, table: Table, tenant_id: str, collection: Collection, index: PassageIndex) -> None:
+    def __init__(
+        self, table: Table, tenant_id: str, collection: Collection, index: PassageIndex, *, job: str = ""
+    ) -> None:
+        self._job = job
         self._table = table
         self._tenant_id = tenant_id
         self._collection = collection
@@ -79,8 +82,19 @@ class CollectionDocuments:
         parts = self._split(new)
         if not parts.chunks:
             raise unreadable(new.path, "holds no text")
-        written = self._write(new, digest, parts, item)
-        return self._index_or_queue(written, parts, "updated" if item and not item.get("gone") else "added")
+        outcome: Outcome = "updated" if item and not item.get("gone") else "added"
+        written = self._write(new, digest, parts, item, self._mark(outcome))
+        return self._index_or_queue(written, parts, outcome)
+
+    def _mark(self, change: str) -> dict[str, str]:
+        """Return the fields that tell this job, after a crash, that the change is its own."""
+        return {"job": self._job, "job_change": change} if self._job else {}
+
+    def changes_of_job(self) -> dict[str, str]:
+        """Return the changes that this job has made before: by path, `added`, `updated` or `removed`."""
+        fields = ("sk", "job", "job_change")
+        items = (item for page in self._table.query(self._partition, _ALL, fields=fields) for item in page)
+        return {item["sk"]: item["job_change"] for item in items if item.get("job") == self._job}
 
     def remove(self, path: str) -> bool:
         """Delete the document under `path`. Return False if there is none."""
@@ -99,7 +113,7 @@ class CollectionDocuments:
                 "indexed_revision": 0,
                 "gone": True,
                 "at": now(),
-            }
+            } | self._mark("removed")
             unchanged = {":read": item["revision"]}
             self._table.write(Write("Put", tombstone, condition="revision = :read", values=unchanged))
             self._texts.delete(path, item["text"])
@@ -185,7 +199,9 @@ class CollectionDocuments:
         except ValueError as error:
             raise unreadable(new.path, str(error)) from None
 
-    def _write(self, new: NewKnowledgeDocument, digest: str, parts: Split, old: Item | None) -> Item:
+    def _write(
+        self, new: NewKnowledgeDocument, digest: str, parts: Split, old: Item | None, mark: dict[str, str]
+    ) -> Item:
         at = now()
         text_id = secrets.token_hex(8)
         self._texts.write(compress(new.text), new.path, text_id)
@@ -204,7 +220,7 @@ class CollectionDocuments:
             "indexed_revision": 0,
             "created_at": at if old is None or old.get("gone") else old["created_at"],
             "updated_at": at,
-        }
+        } | mark
         unchanged = "revision = :read" if old else "attribute_not_exists(pk)"
         values = {":read": old["revision"]} if old else {}
         try:

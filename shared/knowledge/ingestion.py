@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from shared.knowledge.documents import CollectionDocuments, PutResult
-    from shared.knowledge.models import NewKnowledgeDocument, StoredFile
+    from shared.knowledge.models import NewKnowledgeDocument, Outcome, StoredFile
 
 _MAX_INLINE_BYTES: Final = 24 * 1024
 """As much as is embedded within the five seconds that research-agent allows a simple call, on one slow core."""
@@ -55,8 +55,13 @@ class DocumentIngestion:
         *,
         tally: IngestionTally | None = None,
         seconds: float = float("inf"),
+        resumed: bool = False,
     ) -> None:
         self.tally = tally or IngestionTally()
+        self._earlier = documents.changes_of_job() if resumed else {}
+        """The changes of the job's former workers: a crash loses what they have counted since their last report."""
+        if resumed:
+            self.tally.removed = list(self._earlier.values()).count("removed")
         self._deadline = time.monotonic() + seconds
         self._documents = documents
         self._report = report
@@ -66,9 +71,8 @@ class DocumentIngestion:
         self._running: dict[str, Future[PutResult | DocumentFailure]] = {}
 
     def skip(self, stored: StoredFile) -> None:
-        """Count an unchanged document."""
-        self.tally.unchanged += 1
-        self.tally.chunks += stored.chunks
+        """Count a document that is as stored."""
+        self._count(stored.path, "unchanged", stored.chunks)
         self._report_progress()
 
     def add(self, new: NewKnowledgeDocument) -> None:
@@ -124,13 +128,19 @@ class DocumentIngestion:
             raise
 
     def _count_oldest(self) -> None:
-        result = self._running.pop(next(iter(self._running))).result()
+        path = next(iter(self._running))
+        result = self._running.pop(path).result()
         if isinstance(result, DocumentFailure):
             self._count_failure(result)
             return
-        setattr(self.tally, result.outcome, getattr(self.tally, result.outcome) + 1)
-        self.tally.chunks += result.chunks
+        self._count(path, result.outcome, result.chunks)
         self.tally.pending += result.pending
+
+    def _count(self, path: str, outcome: Outcome, chunks: int) -> None:
+        earlier = self._earlier.pop(path, "")
+        counted = earlier if earlier in ("added", "updated") else outcome
+        setattr(self.tally, counted, getattr(self.tally, counted) + 1)
+        self.tally.chunks += chunks
 
     def _count_failure(self, failure: DocumentFailure) -> None:
         self.tally.failed.append(failure)

@@ -149,6 +149,37 @@ def test_job_that_goes_on_is_not_given_up_however_often_its_server_is_killed(
     assert (job.status, job.tally.documents, letters_of(tenant)) == ("done", len(names), [])
 
 
+def test_restarted_job_counts_what_it_did_before_its_worker_was_killed(
+    table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts of a job whose worker was killed before it could report are those of a job that was not."""
+    jobs = IngestionJobs(table, tenant)
+    before = [NewKnowledgeDocument(path, "Ferns.", hash="old") for path in ("changed.md", "gone.md", "same.md")]
+    run_worker(tenant, jobs.start(collection, before, []))
+    new = [NewKnowledgeDocument(f"{number}.md", "Moss.", hash="new") for number in range(3)]
+    new += [NewKnowledgeDocument("changed.md", "Moss.", hash="new"), before[2]]
+    job_id = jobs.start(collection, new, ["gone.md"])
+    with monkeypatch.context() as killed:
+        killed.setattr(CollectionStore, "require_unchanged", killed_at(2))
+        with pytest.raises(Killed):
+            deliver(ingest.handler, job_record(tenant, job_id, age=LATE_SECONDS))
+    assert jobs.require(job_id).tally.documents == 0, "nothing of it was reported"
+    run_worker(tenant, job_id)
+    tally = jobs.require(job_id).tally
+    assert (tally.added, tally.updated, tally.unchanged, tally.removed) == (3, 1, 1, 1)
+
+
+def killed_at(number: int) -> Callable[..., None]:
+    """Return a function that raises Killed at one of its calls."""
+    calls = iter(range(1, number + 1))
+
+    def call(*_: Any) -> None:
+        if next(calls) == number:
+            raise Killed
+
+    return call
+
+
 def test_job_whose_server_is_killed_three_times_at_one_place_is_given_up(
     table: Table, tenant: str, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
