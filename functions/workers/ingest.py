@@ -106,7 +106,8 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
         resumed=job.status == "running",
     )
     tally = ingestion.tally
-    jobs.report(job.id, "running", tally, total=total)  # from now on a worker resumes it
+    if job.status == "queued":
+        jobs.report(job.id, "running", tally, total=total)  # from now on a worker resumes it
     try:
         if listing:
             sync_folder(documents, ingestion, listing)

@@ -111,7 +111,7 @@ def test_job_that_crashes_is_given_up_after_three_attempts(
     monkeypatch.setattr(IngestionJobs, "documents", crash)
     record = job_record(tenant, job_id)
     assert [deliver(ingest.handler, record) for _ in range(2)] == [["1"], ["1"]]
-    assert jobs.require(job_id).status == "queued"
+    assert jobs.require(job_id).status == "running"
     assert deliver(ingest.handler, record) == []
     job = jobs.require(job_id)
     assert (job.status, job.message) == ("failed", "The ingestion was ended by an internal error three times.")
@@ -159,6 +159,7 @@ def test_restarted_job_counts_what_it_did_before_its_worker_was_killed(
     new = [NewKnowledgeDocument(f"{number}.md", "Moss.", hash="new") for number in range(3)]
     new += [NewKnowledgeDocument("changed.md", "Moss.", hash="new"), before[2]]
     job_id = jobs.start(collection, new, ["gone.md"])
+    monkeypatch.setattr("shared.knowledge.ingestion._REPORT_INTERVAL_SECONDS", float("inf"))
     with monkeypatch.context() as killed:
         killed.setattr(CollectionStore, "require_unchanged", killed_at(2))
         with pytest.raises(Killed):

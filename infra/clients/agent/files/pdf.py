@@ -4,19 +4,28 @@ The child process runs this module: it reads a PDF from its standard input, and 
 output.
 """
 
+from __future__ import annotations
+
 import io
 import logging
 import os
+import re
 import subprocess
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from infra.clients.agent.files.errors import UnreadableFile
 from infra.local.python_process import module_command
 
+if TYPE_CHECKING:
+    from pypdf import PageObject
+
 MAX_SECONDS: Final = 30
 _MAX_MEMORY_BYTES: Final = 1 << 30
 _MAX_TEXT_BYTES: Final = 4 << 20
+_MAX_PAGE_OPERATORS: Final = 250_000
+"""More are a drawing, and take pypdf many seconds."""
+_OPERATOR: Final = re.compile(rb"[A-Za-z'\"*]+")
 _PAGE_BREAK: Final = "\f"
 _TOO_LARGE: Final = "unpacks to more than a document may hold"
 
@@ -61,6 +70,8 @@ def _main() -> None:
         if reader.is_encrypted and not reader.decrypt(""):
             sys.exit("is encrypted")
         for number, page in enumerate(reader.pages):
+            if _has_too_many_operators(page):
+                sys.exit(f"has more than {_MAX_PAGE_OPERATORS:,} drawing operators on page {number + 1}")
             text = (_PAGE_BREAK if number else "") + page.extract_text().replace(_PAGE_BREAK, "\n")
             encoded = text.encode("utf-8", "replace")
             written += len(encoded)
@@ -74,6 +85,16 @@ def _main() -> None:
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
         # pypdf does not check for every defect: its parser fails with exceptions of many types.
         sys.exit("is not a PDF that can be read")
+
+
+def _has_too_many_operators(page: PageObject) -> bool:
+    """Count letters between other characters in a page's stream: its operators, and words of its text."""
+    contents = page.get_contents()
+    data = b"" if contents is None else contents.get_data()
+    # An operator takes two characters at least.
+    if len(data) < 2 * _MAX_PAGE_OPERATORS:
+        return False
+    return sum(1 for _ in _OPERATOR.finditer(data)) > _MAX_PAGE_OPERATORS
 
 
 def _limit_resources(*, seconds: int) -> None:

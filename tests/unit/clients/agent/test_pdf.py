@@ -39,8 +39,12 @@ def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
         (b"", "is not a PDF"),
         (make_pdf(b""), "holds no text"),
         (make_pdf(text_stream(b"x" * 100_000) * 50, compressed=True), "unpacks to more"),
+        (
+            make_pdf(text_stream(b"x"), b"q Q " * 125_000 + text_stream(b"x"), compressed=True),
+            "more than 250,000 drawing operators on page 2",
+        ),
     ],
-    ids=["broken", "empty", "pictures", "much text"],
+    ids=["broken", "empty", "pictures", "much text", "a drawing"],
 )
 def test_unreadable_pdf_reports_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "x.pdf").write_bytes(content)
