@@ -2,12 +2,17 @@
 
 from typing import Any, Final
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
-from mcp_types.jsonrpc import HEADER_MISMATCH
-from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-
 from api.error_formats import dialect_of
+from api.mcp_sdk import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    KNOWN_PROTOCOL_VERSIONS,
+    METHOD_NOT_FOUND,
+    MODERN_PROTOCOL_VERSIONS,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    MCPError,
+)
 from shared.rpc.errors import FieldProblem, InvalidParams, InvalidRequest, KhoError, NotFound, explanation
 from shared.rpc.mcp_catalog import mcp_catalog
 from shared.rpc.strict_json import encodable

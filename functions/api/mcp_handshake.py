@@ -9,19 +9,24 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
-from mcp.server.connection import Connection
-from mcp.server.lowlevel.server import Server
-from mcp.server.runner import serve_one
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.exceptions import MCPError, NoBackChannelError
-from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
-from mcp.shared.message import ServerMessageMetadata
-from mcp.shared.transport_context import TransportContext
-from mcp_types import DEFAULT_NEGOTIATED_VERSION, ProgressToken, RequestId
 from starlette.requests import Request
 from starlette.types import Scope, Send
 
 from api.mcp_errors import error_record, is_handshake, with_data
+from api.mcp_sdk import (
+    DEFAULT_NEGOTIATED_VERSION,
+    CallOptions,
+    Connection,
+    MCPError,
+    NoBackChannelError,
+    ProgressToken,
+    RequestId,
+    Server,
+    ServerMessageMetadata,
+    TransportContext,
+    progress_token_from_params,
+    serve_one,
+)
 from shared.rpc.errors import InvalidRequest
 from shared.rpc.strict_json import compact
 

@@ -2,11 +2,10 @@
 
 from typing import Any, Final
 
-from mcp_types import JSONRPCMessage
-from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from api.jsonrpc_requests import MAX_ID_CHARACTERS, principal_problem
+from api.mcp_sdk import JSONRPCMessage, jsonrpc_message_adapter
 from shared.rpc.errors import InvalidRequest
 from shared.rpc.strict_json import is_encodable
 from shared.rpc.unknown_fields import MAX_VALUES, crowded_field, many_unknown_fields

@@ -4,15 +4,14 @@ import re
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from mcp_types import (
+from api.mcp_errors import protocol_error, unknown_name, with_tool_names
+from api.mcp_sdk import (
     CompleteRequestParams,
     GetPromptRequestParams,
     PaginatedRequestParams,
     PromptReference,
     ReadResourceRequestParams,
 )
-
-from api.mcp_errors import protocol_error, unknown_name, with_tool_names
 from api.mcp_tools import require_first_page
 from api.mcp_transport import McpRequestContext
 from shared.rpc import cursor as cursors

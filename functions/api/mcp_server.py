@@ -3,23 +3,27 @@
 from collections.abc import Callable, Collection
 from typing import Any, Final, get_args
 
-from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
-from mcp.server.lowlevel.server import Server
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CallToolRequestParams,
-    CompleteRequestParams,
-    DiscoverResult,
-    GetPromptRequestParams,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    RequestParams,
-)
 from pydantic import BaseModel, ValidationError
 
 from api.mcp_errors import REVISIONS, protocol_error
 from api.mcp_resources import McpResources
+from api.mcp_sdk import (
+    CacheableMethod,
+    CacheHint,
+    CallNext,
+    CallToolRequestParams,
+    CompleteRequestParams,
+    DiscoverResult,
+    GetPromptRequestParams,
+    HandlerResult,
+    MCPError,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    RequestParams,
+    Server,
+    ServerMiddleware,
+    ServerRequestContext,
+)
 from api.mcp_tools import McpTools
 from api.mcp_transport import McpRequestContext
 from shared.platform.version import VERSION

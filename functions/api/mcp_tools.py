@@ -2,10 +2,9 @@
 
 from typing import Any, Final
 
-from mcp_types import CallToolRequestParams, PaginatedRequestParams
-
 from api.http_events import MAX_ANSWER_BYTES, event_bytes
 from api.mcp_errors import tool_failure, unknown_name, with_tool_names
+from api.mcp_sdk import CallToolRequestParams, PaginatedRequestParams
 from api.mcp_transport import McpRequestContext
 from shared.rpc.catalogue import MethodEntry, catalogue
 from shared.rpc.errors import FieldProblem, InvalidParams, KhoError, ParseError

@@ -8,12 +8,11 @@ from queue import Empty, LifoQueue
 from typing import Any, cast
 
 from mangum import Mangum
-from mcp.server.lowlevel.server import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
 from api.http_events import MAX_ANSWER_BYTES
 from api.mcp_handshake import serve_handshake_message, uses_handshake_revision
+from api.mcp_sdk import Server, StreamableHTTPSessionManager
 from shared.rpc.caller import Caller
 from shared.rpc.catalogue import MethodEntry
 from shared.rpc.errors import KhoError

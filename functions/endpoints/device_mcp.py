@@ -3,11 +3,16 @@
 from functools import cache
 from typing import Any, Final
 
-from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
-from mcp_types import CallToolRequestParams, PaginatedRequestParams
-
 from api.deployment import CREDENTIALS, MCP_SDK, lambda_function, mcp_routes
 from api.mcp_errors import protocol_error, tool_failure
+from api.mcp_sdk import (
+    CallNext,
+    CallToolRequestParams,
+    HandlerResult,
+    PaginatedRequestParams,
+    ServerMiddleware,
+    ServerRequestContext,
+)
 from api.mcp_server import RequestHandler, build_server, request_context
 from api.mcp_tools import with_structured_value
 from api.mcp_transport import McpRequestContext, McpTransport

@@ -46,8 +46,8 @@ BUDGETS: Final = {
 """The most modules of Kho that a function may load, packages included. A server's is that of its other functions."""
 PACKAGE_BUDGET: Final = 18
 """The most modules of Kho that a package loads without any of its functions: no store and no index."""
-LAZY_LIBRARIES: Final = {"boto3", "lxml", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"}
-"""Libraries that functions load when they use them."""
+LAZY_LIBRARIES: Final = {"boto3", "httpx2", "lxml", "numpy", "onnx", "onnxruntime", "qdrant_client", "qdrant_edge"}
+"""Libraries that functions load when they use them. MCP's client and its `MCPServer` load `httpx2`."""
 EMBEDDING: Final = {"workers.embed_texts", "workers.embed_bulk_texts"}
 """Every call of these uses the model, so they load its libraries at the start."""
 

@@ -30,6 +30,7 @@ def test_layer_versions_equal_tested_versions(name: str) -> None:
     tested, deployed = pins(FILE.parent / "requirements.lock"), pins(LAYERS / f"{name}.lock")
     wanted = (LAYERS / f"{name}.in").read_text(encoding="utf-8").split()
     assert set(wanted) <= set(deployed)
+    assert "uvicorn" not in deployed, "no function runs a server, and its command line takes long to load"
     assert {package: versions for package, versions in deployed.items() if not versions <= tested[package]} == {}
 
 
