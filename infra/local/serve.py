@@ -17,7 +17,8 @@ from infra.local.data_folder import ServerInfo, write_server_info
 from infra.local.functions import Functions
 from infra.local.gateway import AccessLog, Gateway, with_cors
 from infra.local.http_protocol import BoundedHttpProtocol
-from infra.local.iot.iot_core import configure_functions
+from infra.local.iot.broker_transport import BrokerTransport
+from infra.local.iot.iot_core import EmbeddedIotCore, configure_functions
 from infra.local.iot.rules.dispatcher import RuleDispatcher
 from infra.local.iot.simulator.sample_devices import sample_devices
 from infra.local.methods import add_methods
@@ -63,6 +64,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         runtime.functions = functions
         iot_core = stack.enter_context(devices)
         configure_functions(iot_core)
+        if isinstance(iot_core, EmbeddedIotCore):
+            runtime.device_transport = BrokerTransport(iot_core.broker)
         write_server_info(
             data,
             ServerInfo(

@@ -30,7 +30,7 @@ no_reply = ErrorTemplate(
     OutOfTime,
     _DEVICE_TIMEOUT,
     "The device did not answer within {waited_ms} ms; the call may have happened.",
-    _CHECK_STATE,
+    f"{_CHECK_STATE} What a device sends above 100 messages a second is discarded.",
     _DETAILS,
     always={"sent": True},
 )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from types_boto3_dynamodb import DynamoDBClient
 
+    from shared.devices.rpc import DeviceTransport
     from shared.knowledge.folder_sync import FileSource
     from shared.search.embedding.models import Space
     from shared.search.store import VectorStore
@@ -48,6 +49,8 @@ class Runtime:
     """By default a client of this process's region, made at the first use."""
     open_index: Callable[[Space, Path], VectorStore] | None = None
     """Opens the search index of a folder. Deployed functions have a Qdrant server instead."""
+    device_transport: DeviceTransport | None = None
+    """Sends messages to devices by a broker in this process, instead of connections to one."""
     file_source: FileSource | None = None
     """Reads the files of ingestions. Without one, callers send them."""
     is_disk_full: Callable[[], bool] | None = None

@@ -1,5 +1,6 @@
 """Token buckets. The state of one is a single number: the time at which it is full again, in microseconds."""
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Final
@@ -48,11 +49,12 @@ class TokenBucket:
             self._remove(_microseconds(now))
             return True
 
-    def reserve(self, now: float) -> float:
-        """Take a token, even if it has yet to flow in. Return the seconds until then."""
+    def reserve(self, now: float, longest: float = math.inf) -> float:
+        """Take a token, even if it has yet to flow in. Return the seconds until then; above `longest`, take none."""
         with self._lock:
             pause = self._size.pause(self._full_at, _microseconds(now))
-            self._remove(_microseconds(now))
+            if pause <= longest:
+                self._remove(_microseconds(now))
             return pause
 
     def _remove(self, now: int) -> None:

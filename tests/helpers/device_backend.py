@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from infra.local.functions import Functions
+from infra.local.iot.broker_transport import BrokerTransport
 from infra.local.iot.iot_core import EmbeddedIotCore, LocalIotCore, configure_functions, run_embedded, use_external
 from infra.local.iot.rules.dispatcher import RuleDispatcher
 from infra.local.iot.simulator.device import DeviceModel
@@ -181,31 +182,40 @@ def running_device_backend(
     rules: bool = False,
     broker_url: str = "",
     clock: Callable[[], float] | None = None,
+    in_process: bool = False,
 ) -> Iterator[DeviceBackend]:
-    """Yield a broker and a backend that uses it. With the template's rules, the workers receive device events too."""
+    """Yield a broker and a backend that uses it. With the template's rules, the workers receive device events too.
+
+    The backend connects to the broker as when deployed, or calls it `in_process` as `kho serve` does.
+    """
     broker: AbstractContextManager[LocalIotCore] = (
         use_external(broker_url, BACKEND_TOKEN)
         if broker_url
         else run_embedded(listen("127.0.0.1", 0), limits, authorizing=False, clock=clock)
     )
-    with broker as core, device_backend_at(core, load().rules if rules else []) as home:
+    with broker as core, device_backend_at(core, load().rules if rules else [], in_process=in_process) as home:
         yield home
 
 
 @contextmanager
-def device_backend_at(core: LocalIotCore, rules: Sequence[RuleTrigger]) -> Iterator[DeviceBackend]:
+def device_backend_at(
+    core: LocalIotCore, rules: Sequence[RuleTrigger], *, in_process: bool = False
+) -> Iterator[DeviceBackend]:
     """Yield a backend that uses the broker, and workers that receive what the rules select."""
     with pytest.MonkeyPatch.context() as environment, ExitStack() as stack:
         be_patient(environment)
         environment.setattr(runtime, "environment", runtime.environment)  # so that monkeypatch restores it
         configure_functions(core)
+        if in_process:
+            assert isinstance(core, EmbeddedIotCore)
+            environment.setattr(runtime, "device_transport", BrokerTransport(core.broker))
         adopt_environment(environment)
         reset_settings()
         stack.callback(reset_settings)
         line = device_client().rpc.transport
-        assert isinstance(line, MqttTransport)
-        stack.callback(line.close)
-        stack.callback(close_line)
+        if isinstance(line, MqttTransport):
+            stack.callback(line.close)
+            stack.callback(close_line)
         if rules:
             patient = {name: replace(function, timeout=CEILING_SECONDS) for name, function in load().functions.items()}
             functions = Functions(patient)

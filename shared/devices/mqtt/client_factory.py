@@ -10,13 +10,14 @@ from shared.devices.registry import devices_table
 from shared.devices.rpc import RpcClient
 from shared.devices.vision import vision_offer
 from shared.platform.config import config
+from shared.platform.runtime import runtime
 from shared.rpc.errors import Unavailable
 
 
 @cache
 def device_client() -> DeviceClient:
-    """Return this process's device client. Its transport opens connections on demand."""
-    transport = MqttTransport(_broker_endpoint(), data_plane())
+    """Return this process's device client. Without a transport of its own, it opens connections on demand."""
+    transport = runtime.device_transport or MqttTransport(_broker_endpoint(), data_plane())
     return DeviceClient(devices_table(), RpcClient(transport), vision_offer)
 
 

@@ -36,16 +36,7 @@ class IotDataPlaneClient:
     def send_direct_message(self, client_id: str, topic: str, message: bytes) -> bool:
         """Send one client a message, once. Return False if the client is not connected."""
         status, _ = self._request("POST", client_id, "/messages", message, f"topic={quote(topic, safe='')}")
-        if status < 300 or status >= 500:
-            return True  # a failed request may have been processed; the caller waits for the reply
-        if status == 404:
-            return False
-        if status == 413:
-            raise TooLarge("The message exceeds the maximum message size of devices.")
-        if status == 429:
-            raise TooManyRequests("The device does not read its messages fast enough; nothing was sent.")
-        logger.error("direct message refused", extra={"status": status})
-        raise Unavailable("The devices' broker rejected the message; nothing was sent.")
+        return was_sent(status)
 
     def is_connected(self, client_id: str) -> bool:
         """Return True if the client is connected, or was two seconds ago."""
@@ -76,6 +67,20 @@ class IotDataPlaneClient:
             logger.warning("data plane", extra={"failure": str(error)})
             return 504, b""
         return status, response
+
+
+def was_sent(status: int) -> bool:
+    """Return False if the response to a direct message says that the client is not connected."""
+    if status < 300 or status >= 500:
+        return True  # a failed request may have been processed; the caller waits for the reply
+    if status == 404:
+        return False
+    if status == 413:
+        raise TooLarge("The message exceeds the maximum message size of devices.")
+    if status == 429:
+        raise TooManyRequests("The device does not read its messages fast enough; nothing was sent.")
+    logger.error("direct message refused", extra={"status": status})
+    raise Unavailable("The devices' broker rejected the message; nothing was sent.")
 
 
 @cache

@@ -54,7 +54,7 @@ class MqttTransport:
         try:
             is_connected = self._send(device, down(device.id), message)
         except ConnectionClosed:
-            raise _broker_unavailable() from None
+            raise broker_unavailable() from None
         if not is_connected:
             raise errors.offline(device.id)
 
@@ -77,7 +77,7 @@ class MqttTransport:
                 self._drop(subscription.connection)
             else:
                 return subscription
-        raise _broker_unavailable()
+        raise broker_unavailable()
 
     def _pinned_subscription(self, device_id: str) -> Subscription:
         with self._lock:
@@ -126,7 +126,7 @@ class MqttTransport:
         with self._lock:
             connection = self._by_device.get(device_id)
         if connection is None:
-            raise _broker_unavailable()
+            raise broker_unavailable()
         return connection
 
     def _drop(self, dropped: MqttConnection) -> None:
@@ -140,5 +140,6 @@ class MqttTransport:
         dropped.retire()
 
 
-def _broker_unavailable() -> Unavailable:
+def broker_unavailable() -> Unavailable:
+    """Build the error of a message that the broker did not take."""
     return Unavailable("The devices' broker is not answering; nothing was sent.")

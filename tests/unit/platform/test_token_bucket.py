@@ -40,6 +40,12 @@ def test_reservations_wait_for_their_token() -> None:
     assert not bucket.take(11.0)
 
 
+def test_reservation_that_would_wait_too_long_takes_nothing() -> None:
+    bucket = TokenBucket(BucketSize(2, 120))
+    assert [bucket.reserve(10.0, longest=0.5) for _ in range(5)] == [0, 0, 0.5, 1.0, 1.0]
+    assert bucket.reserve(10.5, longest=0.5) == 0.5
+
+
 @pytest.fixture
 def eager_threads() -> Iterator[None]:
     """Switch between threads as often as possible."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from infra.local.iot.broker.limits import Limits, fits
 from infra.local.iot.broker.messages import BrokerMessage
@@ -21,12 +21,22 @@ if TYPE_CHECKING:
     from infra.local.iot.mqtt.packets import Connect
 
 
+_STATUS: Final = {
+    "InvalidRequestException": 400,
+    "ForbiddenException": 403,
+    "ResourceNotFoundException": 404,
+    "RequestEntityTooLargeException": 413,
+    "ThrottlingException": 429,
+}
+
+
 class DataPlaneError(Exception):
-    """A request that IoT Core would reject. `name` is that of its exception."""
+    """A request that IoT Core would reject. `name` is that of its exception, `status` that of its response."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
         self.name = name
+        self.status = _STATUS[name]
 
 
 @dataclass(slots=True)
@@ -133,14 +143,24 @@ class Broker:
 
     def send_direct(self, client_id: str, message: BrokerMessage) -> None:
         """Send one client a message, with or without a subscription."""
+        self.receiver(client_id, message).receive(message)
+
+    def receiver(self, client_id: str, message: BrokerMessage) -> BrokerConnection:
+        """Return the connection that takes a direct message to this client. It only reads: call it in any thread."""
         self.check(message)
         connection = self._connections.get(client_id)
         if connection is None:
             raise DataPlaneError("ResourceNotFoundException", "The target client ID is not connected")
         if not self.access.receive(connection.client, message.topic):
             raise DataPlaneError("ForbiddenException", "The receiver may not receive on the topic")
-        if not connection.receive(message):
+        if not connection.takes(message):
+            self.counters.dropped_slow += 1
             raise DataPlaneError("ThrottlingException", "The target client does not read its messages fast enough")
+        return connection
+
+    def is_connected(self, client_id: str) -> bool:
+        """Return True if the client is connected. It only reads: call it in any thread."""
+        return client_id in self._connections
 
     def end_connection(self, client_id: str, *, prevent_will: bool = False) -> None:
         """Disconnect a client, as DeleteConnection does."""

@@ -94,13 +94,18 @@ class BrokerConnection(asyncio.Protocol):
         self._process()
 
     def receive(self, message: BrokerMessage) -> bool:
-        """Send a message. Return False if the client reads too slowly, or takes no packet of this size."""
-        data = message.packet(self.level)
-        if (self._packet_bytes is not None and len(data) > self._packet_bytes) or not self._outbox.offer(data):
+        """Send a message. Return False if the client does not take it now."""
+        if not self.takes(message):
             self._broker.counters.dropped_slow += 1
             return False
+        self._outbox.send(message.packet(self.level))
         self._broker.counters.sent += 1
         return True
+
+    def takes(self, message: BrokerMessage) -> bool:
+        """Return False if the client reads too slowly, or takes no packet of this size."""
+        fits = self._packet_bytes is None or len(message.packet(self.level)) <= self._packet_bytes
+        return fits and not self._outbox.full
 
     def send(self, packet: Packet) -> None:
         """Send a packet."""

@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from infra.local.iot.broker.broker import Broker
 
 _MAX_BODY_BYTES: Final = 256 * 1024
-_STATUS: Final = {
-    "InvalidRequestException": 400,
-    "ForbiddenException": 403,
-    "ResourceNotFoundException": 404,
-    "RequestEntityTooLargeException": 413,
-    "ThrottlingException": 429,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,7 @@ class DataPlaneApp:
         try:
             return 200, "", self._dispatch(scope["method"], parts[1:], _Request(query, headers, body))
         except DataPlaneError as error:
-            return _STATUS[error.name], error.name, {"message": str(error), "traceId": secrets.token_hex(16)}
+            return error.status, error.name, {"message": str(error), "traceId": secrets.token_hex(16)}
 
     def _dispatch(self, method: str, parts: list[str], request: _Request) -> dict[str, Any]:
         match method, parts:

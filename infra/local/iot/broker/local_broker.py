@@ -59,6 +59,10 @@ class LocalBroker:
 
         return self.run(act).result()
 
+    def post(self, action: Callable[[BrokerMessage], object], message: BrokerMessage) -> None:
+        """Run an action with a message in the broker's thread, soon. Raise RuntimeError after the broker's end."""
+        self._loop.call_soon_threadsafe(action, message)
+
     def listen(self, topic_filter: str, handler: Callable[[BrokerMessage], None]) -> Callable[[], None]:
         """Call `handler` in the broker's thread with each matching message until the returned function is called."""
         self.call(lambda broker: broker.subscribers.add(handler, topic_filter))

@@ -44,13 +44,6 @@ class Outbox:
         self._paused = False
         self._drained()
 
-    def offer(self, data: bytes) -> bool:
-        """Send a packet unless the client is too far behind. Return False if it was refused."""
-        if self._paused or self._size >= self._limit:
-            return False
-        self.send(data)
-        return True
-
     def send(self, data: bytes) -> None:
         """Send a packet without a check; responses are bounded by the client's own packets."""
         if not self._packets:
