@@ -8,7 +8,7 @@ from agent_data.stores import unit_of_work
 from agent_data.writes import DocumentWriteParams
 from api.deployment import EMBEDDING_INDEX, SPLITTING, lambda_function, table
 from api.handler import method
-from shared.documents import commands
+from shared.documents import revisions
 from shared.documents.immediate_indexing import index_immediately
 from shared.documents.models import Body, Metadata, MimeType, PatchField, WriteResult
 from shared.rpc.caller import Caller
@@ -57,7 +57,7 @@ class UpdateDocument(DocumentWriteParams):
 def handler(params: UpdateDocument, caller: Caller) -> WriteResult:
     """Apply the patch, unless the document has changed since the caller read it."""
     content = params.patch.content
-    patch = commands.Patch(
+    patch = revisions.Patch(
         mime_type=content.mime_type if content else None,
         body=content.body if content else None,
         metadata=params.patch.metadata,
@@ -66,6 +66,6 @@ def handler(params: UpdateDocument, caller: Caller) -> WriteResult:
     )
     work = unit_of_work(caller)
     request = params.write_request("update_document", caller)
-    result = commands.update(work, request, params.document_id, patch, params.last_known_revision)
+    result = revisions.update(work, request, params.document_id, patch, params.last_known_revision)
     index_immediately(work)
     return result

@@ -1,7 +1,7 @@
 """Input schemas of MCP tools: a method's schema without what a model does not need.
 
 A client sends every definition to its model in every session. Types, limits, enumerations, defaults and descriptions
-remain, and examples of what neither a description nor properties explain. Titles go, and null, which means "omitted"
+remain, and examples of what no description, pattern or properties explain. Titles go, and null, which means "omitted"
 for every optional parameter: `nullable` says so, without which some clients require each. A least length of 1 goes too,
 if a pattern refuses the empty text, and "not", which providers refuse in strict schemas.
 """
@@ -37,7 +37,7 @@ def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
     if "items" in outside:
         outside["items"] = _shortened(outside["items"])
     examples = outside.get("examples", [])
-    is_explained = "enum" in outside or "default" in outside or "description" in outside
+    is_explained = "enum" in outside or "default" in outside or "description" in outside or "pattern" in outside
     if is_explained and ("properties" in outside or all(isinstance(each, str) for each in examples)):
         outside.pop("examples", None)
     if outside.get("additionalProperties") is True:

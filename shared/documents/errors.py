@@ -1,7 +1,9 @@
 """The errors of documents and of the document tree."""
 
+from typing import Any
+
 from shared.rpc.error_template import ErrorTemplate
-from shared.rpc.errors import Conflict, NotFound
+from shared.rpc.errors import Conflict, NotFound, TooLarge
 
 
 def no_document(document_id: str, field: str = "document_id") -> NotFound:
@@ -10,6 +12,26 @@ def no_document(document_id: str, field: str = "document_id") -> NotFound:
         f"Document not found: {document_id}",
         details={field: document_id},
         guidance="list_children shows the documents that exist, from parent_id 'root' down.",
+    )
+
+
+def no_single_match(field: str, problem: str, candidates: list[dict[str, Any]]) -> Conflict:
+    """Build the error for an edit whose place is missing or not the only one, with the lines that it may mean."""
+    return Conflict(
+        f"{field}: {problem}",
+        code="NO_SINGLE_MATCH",
+        details={"field": field, "candidates": candidates},
+        guidance="Nothing was changed. Name the place so that it is the only one: copy more of the text around it, or "
+        "give 'count' or the whole path of headings.",
+    )
+
+
+def body_too_large(limit: int) -> TooLarge:
+    """Build the error for an edit after which the text would be too large."""
+    return TooLarge(
+        f"The text would have more than {limit} bytes, the most of a document.",
+        details={"limit": limit},
+        guidance="Nothing was changed. Continue in another document, or shorten this one first.",
     )
 
 

@@ -7,14 +7,13 @@ other metadata changes the document's revision but not that one, so it needs no 
 from __future__ import annotations
 
 import json
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakValueDictionary
 
 from shared.aws.dynamodb import Table
 from shared.documents.deletion import PURGE_DELAY_SECONDS
 from shared.documents.queries import DocumentQueries
 from shared.platform.config import config
+from shared.platform.locks import NamedLocks
 from shared.rpc import timestamps
 
 if TYPE_CHECKING:
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from shared.search.passages import DocumentRef, Passage, SearchHit
 
 COLLECTION: Final = "agent-data"
-_locks: Final[WeakValueDictionary[DocumentRef, Lock]] = WeakValueDictionary()
+_locks: Final[NamedLocks[DocumentRef]] = NamedLocks()
 """The locks of the documents that are being indexed: a second thread of this process finds the work done."""
-_locking: Final = Lock()
 _READ_AS: Final[dict[str, Any]] = {"text/markdown": "markdown", "text/plain": "text", "application/json": "code"}
 
 
@@ -47,7 +45,7 @@ def refresh_document(
     from shared.search.passages import DocumentRef
 
     document = DocumentRef(tenant_id, COLLECTION, document_id)
-    queries, lock = _document_queries(tenant_id), _lock_of(document)
+    queries, lock = _document_queries(tenant_id), _locks.of(document)
     if max_characters is not None and lock.locked() and _is_longer(queries, document_id, max_characters):
         on_response()
         return False  # a writer does not wait for a worker to end with an earlier revision
@@ -82,11 +80,6 @@ def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit
         and head.searchable_revision == hit.passage.revision
         and not head.deleted(now)
     ]
-
-
-def _lock_of(document: DocumentRef) -> Lock:
-    with _locking:
-        return _locks.setdefault(document, Lock())
 
 
 def _is_longer(queries: DocumentQueries, document_id: str, characters: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from shared.documents import keys
+from shared.rpc.errors import FieldProblem, InvalidParams
 from shared.rpc.field_messages import worded
 from shared.rpc.strict_json import fits
 
@@ -24,6 +25,14 @@ def _not_root(document_id: str) -> str:
     if document_id == keys.ROOT:
         raise ValueError("'root' is the top of the tree, not a document")
     return document_id
+
+
+def require_metadata(metadata: dict[str, Any], field: str) -> None:
+    """Raise InvalidParams, naming the field, if a document may not have this metadata."""
+    try:
+        _metadata(metadata)
+    except ValueError as error:
+        raise InvalidParams(FieldProblem(field=field, message=f"leads to metadata that {error}")) from None
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -151,6 +160,7 @@ class WriteResult:
     delete_at: str | None = None
     request_id: str | None = None
     replayed: bool | None = None
+    changes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +183,7 @@ class AuditEntry:
     correlation_id: str
     request_id: str | None = None
     fields: list[str] | None = None
+    changes: str | None = None
     parent_id: str | None = None
     delete_at: str | None = None
     deleted_by: str | None = None

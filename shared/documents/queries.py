@@ -68,7 +68,7 @@ class DocumentQueries:
             raise errors.no_document(document_id)
         if revision is not None and revision != head.revision:
             head = self._head_at(head, revision)
-        content = self._content(head)
+        content = self.content(head)
         described = _description(head, content["metadata"], is_human_readable=content["is_human_readable"])
         return Document(content=Content(content["mime_type"], self.text(content)), **described)
 
@@ -138,7 +138,14 @@ class DocumentQueries:
 
     def body(self, head: DocumentHead) -> str:
         """Return the text of a document."""
-        return self.text(self._content(head))
+        return self.text(self.content(head))
+
+    def content(self, head: DocumentHead, revision: int | None = None) -> Item:
+        """Return the item with the text, metadata and flag of a document, at its current or an earlier revision."""
+        at = head if revision is None else self._head_at(head, revision)
+        content = self._table.get(keys.document(self._tenant_id, head.document_id), keys.content(at.content_revision))
+        assert content is not None
+        return content
 
     def text(self, content: Item) -> str:
         """Return the text of a content item, which holds it or names its blob."""
@@ -147,12 +154,6 @@ class DocumentQueries:
         text = self._bodies.read(content["body_digest"])
         assert text is not None
         return text
-
-    def _content(self, head: DocumentHead) -> Item:
-        partition = keys.document(self._tenant_id, head.document_id)
-        content = self._table.get(partition, keys.content(head.content_revision))
-        assert content is not None
-        return content
 
     def _head_at(self, head: DocumentHead, revision: int) -> DocumentHead:
         entry = self._table.get(keys.document(self._tenant_id, head.document_id), keys.history(revision))

@@ -10,6 +10,7 @@ from shared.documents import errors, keys
 from shared.documents.idempotency import IdempotencyStore, WriteRequest
 from shared.documents.models import WriteResult
 from shared.documents.tree import ALIVE, Tree, TreePosition
+from shared.platform.telemetry import seconds_left
 from shared.rpc import timestamps
 from shared.rpc.errors import KhoError
 
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
 
 ATTEMPTS: Final = 12
 _RETRY_SECONDS: Final = 6.0
-"""After this long a caller gets a conflict, while there is time left to answer."""
+_ANSWER_SECONDS: Final = 4.0
+"""A caller gets a conflict while there is time left to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The attempts of a write while other writers are faster, and the seconds in which they begin."""
+
+    attempts: int = ATTEMPTS
+    seconds: float = _RETRY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,7 @@ class DocumentHead:
         """Return the next revision, written at `now`."""
         return replace(self, revision=self.revision + 1, updated_at=now, **changes)
 
-    def write_result(self, *, deleted: bool | None = None) -> WriteResult:
+    def write_result(self, *, deleted: bool | None = None, changes: str | None = None) -> WriteResult:
         """Return the result of the write that led to this state."""
         return WriteResult(
             document_id=self.document_id,
@@ -65,6 +75,7 @@ class DocumentHead:
             parent_id=self.parent_id,
             deleted=deleted,
             delete_at=timestamps.optional_iso(self.delete_at),
+            changes=changes,
         )
 
 
@@ -105,6 +116,8 @@ class UnitOfWork:
         document_id: str,
         prepare: Callable[[int], WritePlan],
         follow_up: Callable[[], None] | None = None,
+        *,
+        patience: Patience = Patience(),
     ) -> WriteResult:
         """Commit the writes that `prepare` returns and the request's result in one transaction.
 
@@ -131,7 +144,8 @@ class UnitOfWork:
             return result
 
         exhausted = errors.too_busy(document_id)
-        result = optimistic_retry(attempt, attempts=ATTEMPTS, seconds=_RETRY_SECONDS, exhausted=exhausted)
+        seconds = min(patience.seconds, max(_RETRY_SECONDS, seconds_left() - _ANSWER_SECONDS))
+        result = optimistic_retry(attempt, attempts=patience.attempts, seconds=seconds, exhausted=exhausted)
         if result.replayed or follow_up is None:
             return result
         try:

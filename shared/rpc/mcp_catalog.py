@@ -38,10 +38,10 @@ TOOLSETS: Final = {
     "search": Toolset("all documents, to search and to read", ("tool-server/search", "tool-server/fetch")),
 }
 
-Effect = Literal["reads", "adds", "sets", "replaces", "removes", "acts"]
+Effect = Literal["reads", "adds", "sets", "replaces", "edits", "removes", "acts"]
 """The effect of a call on stored data; `acts` is an effect on the world, which no write can undo.
 
-Only `adds` and `acts` have a further effect when they are repeated with the same arguments.
+Only `adds`, `edits` and `acts` have a further effect when they are repeated with the same arguments.
 """
 
 
@@ -66,8 +66,8 @@ def tool_annotations(effect: Effect, *, open_world: bool) -> dict[str, bool]:
     """Return MCP's annotations of a tool."""
     return {
         "readOnlyHint": effect == "reads",
-        "destructiveHint": effect in ("replaces", "removes", "acts"),
-        "idempotentHint": effect not in ("adds", "acts"),
+        "destructiveHint": effect in ("replaces", "edits", "removes", "acts"),
+        "idempotentHint": effect not in ("adds", "edits", "acts"),
         "openWorldHint": open_world,
     }
 

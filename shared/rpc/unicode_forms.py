@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
-_PART: Final = 1024
+_PART: Final = 256
 """Marks on one letter are sorted in time that grows with the square of their number. No writing has as many."""
 _JOINING: Final = re.compile("[\u1160-\u11ff\u3130-\u318f\uff9e-\uffdc]")
 """Vowels and endings of Hangul, and half-width sound marks."""

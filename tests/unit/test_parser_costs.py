@@ -49,6 +49,7 @@ from shared.devices.photo_explanation import _picture
 from shared.devices.protocol import parse_message
 from shared.devices.tool_catalogue import DeviceTool, aliases, parse_tool
 from shared.devices.tool_result import InvalidToolResult, tool_result
+from shared.documents.edits import Edit, Replacement, SectionEdit, edit_text
 from shared.experiences.keyword_extraction import extract_keywords
 from shared.experiences.models import ExperienceReport
 from shared.experiences.secret_scanner import find_secrets
@@ -57,7 +58,7 @@ from shared.language_model.openai import _completion
 from shared.platform.public_address import AddressRefused, PublicClient, RequestLimits
 from shared.platform.telemetry import correlation_id_from
 from shared.rpc import cursor
-from shared.rpc.errors import KhoError
+from shared.rpc.errors import Conflict, KhoError
 from shared.rpc.mcp_catalog import McpResource
 from shared.rpc.names import deception, normalize_name
 from shared.rpc.strict_json import parse, require_text
@@ -430,6 +431,35 @@ ANSWERS: Final = repeatedly(
 )
 
 
+def replaced(texts: tuple[str, str]) -> object:
+    text, old = texts
+    with suppress(Conflict):
+        return edit_text(text, "text/plain", Edit(replace=Replacement(old, "new")), "edits.0")
+    return None
+
+
+def section_replaced(text: str) -> object:
+    with suppress(Conflict):
+        return edit_text(text, "text/markdown", Edit(section=SectionEdit(("a",), "new")), "edits.0")
+    return None
+
+
+REPLACEMENTS: Final[Inputs] = {
+    "overlaps": lambda n: ("a" * n, "a" * (n // 2)),
+    "almost": lambda n: ("a" * n, "a" * (n // 2) + "b"),
+    "almost from the end": lambda n: ("a" * n, "b" + "a" * (n // 2)),
+    "parts of letters": lambda n: ("a\u0301" * (n // 2), "a\u0301" * (n // 4) + "a"),
+    "letters": lambda n: ("a" * n, "a"),
+    "line breaks": lambda n: ("\r\n" * (n // 2), "\n" * (n // 4)),
+    "other letters": lambda n: ("e\u0301" * (n // 2), "\u00e9" * (n // 4) + "x"),
+    "marks": lambda n: (MARKS * (n // 2), "a"),
+    "marks at the end": lambda n: ("a" + MARKS * (n // 2), "a"),
+    "Hangul": lambda n: ("\u1112\u1161\u11ab" * (n // 3), "\ud55c" * (n // 6) + "x"),
+    "similar lines": lambda n: ("a \n" * (n // 3), "A" * (n // 3)),
+    "ligatures": lambda n: ("\ufdfa" * n, "\ufdfb"),
+}
+
+
 def quoted(text: str) -> object:
     return best_sentences("what is a", [AnswerSource("d", text, 1.0)], "en")
 
@@ -636,6 +666,8 @@ PARSERS: Final = (
         | {"definitions": repeated("def f():\n\n\n"), "modifiers": repeated("export "), "name": after("def ", "a")},
     ),
     Parser("Markdown", document("a.md"), 4 * MIB, DOCUMENT_TEXTS | MARKDOWN),
+    Parser("Edit: text to replace", replaced, 2 * MIB, REPLACEMENTS),
+    Parser("Edit: section", section_replaced, 2 * MIB, MARKDOWN | repeatedly("# a\n", "# a\n# b\n", "a\n=\n")),
     Parser("HTML", document("a.html"), 32 * MIB, DOCUMENT_TEXTS | HTML),
     Parser(
         "Charset of a page",

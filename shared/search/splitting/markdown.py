@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
@@ -29,6 +30,7 @@ _FRONT_MATTER: Final = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _TITLE_FIELD: Final = re.compile(r"^title:(?P<title>.*\S.*)$", re.MULTILINE)
+_MARKED_UP: Final = re.compile(r"[*_`\[\]<>&!\\]")
 _DELIMITER_ROW: Final = re.compile(r"[\s>|:-]*")
 
 
@@ -42,6 +44,36 @@ def split_markdown(text: str, fallback_title: str) -> Split:
     title_field = _TITLE_FIELD.search(front["fields"]) if front else None
     title = title_field["title"].strip(" \t").strip("'\"") if title_field else walk.title
     return Split(title or fallback_title, gather(blocks))
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading outside of lists and quotations: its first line from 0, the line after it, its level and text."""
+
+    line: int
+    end: int
+    level: int
+    name: str
+    underlined: bool
+
+
+def headings(text: str) -> list[Heading]:
+    """Return the headings of a Markdown text. Those of code, lists, quotations and front matter are none."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT_MATTER.match(text)
+    skipped = front[0].count("\n") if front else 0
+    tokens = _block_parser().parse(text[front.end() :] if front else text)
+    return [
+        Heading(
+            skipped + token.map[0],
+            skipped + token.map[1],
+            int(token.tag[1]),
+            heading_text(content.content),
+            not token.markup.startswith("#"),
+        )
+        for token, content in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +106,7 @@ class _MarkdownWalk:
 
     def _enter(self, heading: SyntaxTreeNode) -> None:
         level = int(heading.tag[1])
-        name = _plain(heading.children[0].content)
+        name = heading_text(heading.children[0].content)
         self._path = [each for each in self._path if each[0] < level]
         if name:
             self._path.append((level, name))
@@ -161,8 +193,10 @@ def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def _plain(markup: str) -> str:
-    """Return the text of a heading, without emphasis, links and code marks."""
+def heading_text(markup: str) -> str:
+    """Return the text of a heading without emphasis, links and code marks."""
+    if not _MARKED_UP.search(markup):
+        return " ".join(markup.split())
     children = [child for token in _inline_parser().parseInline(markup) for child in token.children or ()]
     words = (" " if child.type in ("softbreak", "hardbreak") else child.content for child in children)
     return " ".join("".join(words).split())

@@ -136,6 +136,24 @@ def test_update_document(client: Client) -> None:
     assert document["created_at"] == CREATE["created_at"]
 
 
+def test_edit_document(client: Client) -> None:
+    document_id = str(uuid4())
+    client.ok("create_document", document_id=document_id, **CREATE)
+    edits = [{"append": "\nMới"}, {"metadata": {"source": None}}]
+    edited = client.ok("edit_document", document_id=document_id, edits=edits)
+    assert (edited["revision"], edited["changes"]) == (2, "appended lines 2-3; metadata: removed source")
+    wrong = [{"append": "x"}, {"replace": {"old": "n", "new": "x"}}]
+    details = client.refused(409, "NO_SINGLE_MATCH", "edit_document", document_id=document_id, edits=wrong)
+    assert [each["line"] for each in details["candidates"]] == [1, 1, 1, 2]
+    document = client.ok("get_document", document_id=document_id)
+    assert document["content"]["body"] == "# Introduction\nNội dung văn bản...\nMới"
+    assert (document["revision"], "source" in document["metadata"]) == (2, False)
+    assert client.ok("edit_document", document_id=document_id, edits=[{"restore_revision": 1}])["revision"] == 3
+    assert client.ok("get_document", document_id=document_id)["metadata"] == CREATE["metadata"]
+    entry = client.ok("document_history", document_id=document_id)["history"][1]
+    assert (entry["action"], entry["changes"]) == ("edit_document", edited["changes"])
+
+
 def test_delete_document(client: Client) -> None:
     document_id = str(uuid4())
     client.ok("create_document", document_id=document_id, **CREATE)

@@ -106,6 +106,12 @@ CASES: dict[str, list[IsolationCase]] = {
     ],
     f"{AGENT}/delete_document": [document(recursive=True), document(), deleted_document()],
     f"{AGENT}/document_history": [document(), deleted_document()],
+    f"{AGENT}/edit_document": [
+        document(edits=[{"append": "mine"}]),
+        document(edits=[{"replace": {"old": "secret", "new": "mine"}}], last_known_revision=2),
+        document(edits=[{"restore_revision": 1}]),
+        deleted_document(edits=[{"append": "mine"}]),
+    ],
     f"{AGENT}/get_document": [document(), document(revision=1), deleted_document()],
     f"{AGENT}/list_ancestors": [document(), deleted_document()],
     f"{AGENT}/list_children": [

@@ -46,6 +46,7 @@ def test_request_id_of_another_action_is_refused(agent: DocumentAgent) -> None:
     ("method", "params"),
     [
         ("move_document", {"new_parent_id": "p"}),
+        ("edit_document", {"edits": [{"append": "x"}]}),
         ("delete_document", {"reason": "x"}),
         ("delete_document", {"recursive": True}),
         ("restore_document", {}),

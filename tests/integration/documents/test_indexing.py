@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 import pytest
 
@@ -16,6 +15,7 @@ from shared.documents.index import COLLECTION, drop_stale_hits, refresh_document
 from shared.documents.queries import DocumentQueries
 from shared.platform.background import submit
 from shared.platform.config import config
+from shared.platform.locks import NamedLocks
 from shared.search.index import knowledge_index
 from shared.search.passages import DocumentRef, SearchQuestion
 from tests.helpers.limits import LONG_SECONDS
@@ -177,6 +177,12 @@ def test_late_worker_does_not_undo_a_deletion(agent: DocumentAgent, monkeypatch:
     assert knowledge_index().count(agent.tenant) == 0
 
 
+def test_an_edit_is_found_at_once(agent: DocumentAgent) -> None:
+    agent.create("a", body=FERNS)
+    agent("edit_document", document_id="a", edits=[{"replace": {"old": "dawn", "new": "dusk"}}])
+    assert texts(agent.tenant, "a") == ["Ferns are watered at dusk."]
+
+
 def test_late_deletion_does_not_remove_a_restored_document(
     agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +199,7 @@ def patch(body: str) -> dict[str, Any]:
 def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
     """Index the state from before `meanwhile` after it has run, as a worker in another process would."""
     with monkeypatch.context() as patched:
-        patched.setattr(document_index, "_locks", WeakValueDictionary())
+        patched.setattr(document_index, "_locks", NamedLocks())
         real = DocumentQueries.head
         read = []
 
@@ -201,7 +207,7 @@ def refresh_late(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch, meanwhil
             read.append(real(reading, document_id))
             if len(read) == 1:
                 patched.setattr(DocumentQueries, "head", real)
-                patched.setattr(document_index, "_locks", WeakValueDictionary())
+                patched.setattr(document_index, "_locks", NamedLocks())
                 meanwhile()
             return read[0]
 

@@ -53,6 +53,11 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
         {"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"},
         {"document_id": "top", "patch": {"content": LARGE}},
     ],
+    "agent_data-edit_document": [
+        {"document_id": "top", "edits": [{"append": "y"}, {"metadata": {"title": "x"}}], "request_id": "r"},
+        {"document_id": "large", "edits": [{"append": "y"}]},
+        {"document_id": "large", "edits": [{"restore_revision": 1}]},
+    ],
     "agent_data-move_document": [
         {"document_id": "leaf", "new_parent_id": "mid", "position": {"before": "twig"}, "request_id": "r"},
         {"document_id": "twig", "new_parent_id": "root", "position": {"ordering": 0}},

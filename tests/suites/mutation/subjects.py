@@ -26,6 +26,7 @@ MODULES: Final = (
     "shared/devices/sessions.py",
     "shared/devices/webhook_delivery.py",
     "shared/documents/commands.py",
+    "shared/documents/revisions.py",
     "shared/documents/deletion.py",
     "shared/documents/idempotency.py",
     "shared/documents/sibling_order.py",

@@ -71,6 +71,7 @@ export default {
   actions: {
     create_document: "Created",
     update_document: "Changed",
+    edit_document: "Edited",
     move_document: "Moved",
     delete_document: "Deleted",
     restore_document: "Restored",

@@ -70,6 +70,7 @@ export default {
   actions: {
     create_document: "Tạo",
     update_document: "Sửa",
+    edit_document: "Sửa một phần",
     move_document: "Chuyển",
     delete_document: "Xoá",
     restore_document: "Khôi phục",
