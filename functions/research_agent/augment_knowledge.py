@@ -64,6 +64,6 @@ def handler(params: AugmentKnowledge, caller: Caller) -> IngestionResult:
         return job_accepted(jobs(caller).start(collection, [new], []), collection)
     ingestion = DocumentIngestion(stored)
     ingestion.add_all([new])
-    require_ingested(ingestion.tally)
+    require_ingested(ingestion.tally, params.source)
     collections(caller).require_unchanged(collection)
     return ingestion_result(ingestion.tally, collection)

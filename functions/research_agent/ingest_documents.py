@@ -13,7 +13,7 @@ from research_agent.stores import collections
 from shared.knowledge import folder_sync
 from shared.knowledge.errors import document_ambiguous, document_missing, file_reading_disabled
 from shared.knowledge.ingestion import DocumentIngestion, is_long
-from shared.knowledge.models import MAX_TEXT_BYTES, DocumentFailure, Name, NewKnowledgeDocument, Path
+from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
 from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
@@ -87,7 +87,7 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
             return job_accepted(
                 jobs(caller).start_reading(collection, params.path, recursive=params.recursive), collection
             )
-        new = [file if isinstance(file, DocumentFailure) else file.document() for file in listing.files]
+        new = [file.document() if isinstance(file, folder_sync.FoundFile) else file for file in listing.files]
         removed = folder_sync.missing_paths(stored.stored(), listing) if listing.absent else []
         if listing.absent and not removed:
             raise listing.absent
@@ -104,7 +104,7 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     ingestion.remove(removed)
     collections(caller).require_unchanged(collection)
     if params.path is not None:
-        require_ingested(ingestion.tally)
+        require_ingested(ingestion.tally, params.path)
     return ingestion_result(ingestion.tally, collection)
 
 

@@ -18,6 +18,7 @@ from shared.knowledge.errors import file_reading_disabled
 from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion, WorkerTimeExpired
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
+from shared.knowledge.models import IngestionTally
 from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
 from shared.platform.runtime import runtime
@@ -101,7 +102,7 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
     ingestion = DocumentIngestion(
         documents,
         lambda tally: jobs.report(job.id, "running", tally, total=total),
-        tally=None if listing else job.tally,
+        tally=IngestionTally(notes=job.tally.notes) if listing else job.tally,
         seconds=_READING_SECONDS if listing else _TURN_SECONDS,
         resumed=job.status == "running",
     )

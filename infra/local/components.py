@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 
 from platformdirs import user_cache_path
 
-from infra.local.python_process import module_command
 from infra.prepare import MODEL, NODE, STORE, SUPPORTS_STORE, InstallError, fetch_store, run
+from shared.platform.python_process import module_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -55,7 +55,7 @@ unreadable = ErrorTemplate(
     InvalidRequest,
     "DOCUMENT_UNREADABLE",
     "{path} {reason}",
-    "Markdown, plain text, HTML, source code and PDF with text can be read, in UTF-8 or UTF-16.",
+    "Markdown, plain text, HTML, source code and PDF with text can be read.",
 )
 document_too_large = ErrorTemplate(
     TooLarge,

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from shared.knowledge.models import DocumentFailure
+from shared.knowledge.models import DocumentFailure, SkippedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from shared.knowledge.models import NewKnowledgeDocument, StoredFile
+    from shared.knowledge.models import FileNote, IngestionTally, NewKnowledgeDocument, StoredFile
     from shared.rpc.errors import KhoError
 
 
@@ -28,22 +28,23 @@ class FoundFile:
 
     path: str
     hash: str
-    document: Callable[[], NewKnowledgeDocument | DocumentFailure]
+    document: Callable[[], NewKnowledgeDocument | DocumentFailure | SkippedFile]
 
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
     """The files below a path, read lazily, and the reasons why some are left out. `absent` if the path does not exist.
 
-    `covers` tells if the listing would include a file of a name.
+    `covers` tells if the listing would include a file of a name. `notes` are reported with any outcome.
     """
 
     tree: str
     is_folder: bool
     absent: KhoError | None
     total: int
-    files: Iterable[FoundFile | DocumentFailure]
+    files: Iterable[FoundFile | DocumentFailure | SkippedFile]
     covers: Callable[[str], bool]
+    notes: Sequence[FileNote] = ()
 
 
 class FileSource(Protocol):
@@ -66,8 +67,13 @@ class StoredFiles(Protocol):
 class SyncTarget(Protocol):
     """The changes of the collection that files are synchronised into: in this process or on a server."""
 
+    tally: IngestionTally
+
     def skip(self, stored: StoredFile) -> None:
         """Count a document that is unchanged."""
+
+    def leave_out(self, file: SkippedFile) -> None:
+        """Count a file that holds no text."""
 
     def fail(self, failure: DocumentFailure) -> None:
         """Record a file that cannot be read."""
@@ -90,23 +96,28 @@ def sync_folder(
     It can be interrupted between any two files and repeated: added files are then unchanged.
     """
     seen: set[str] = set()
+    without_text: list[str] = []
+    target.tally.notes += [each for each in listing.notes if each not in target.tally.notes]
     for number, file in enumerate(listing.files, start=1):
         progress(number, listing.total, file.path)
         seen.add(file.path)
-        if isinstance(file, DocumentFailure):
-            target.fail(file)
-            continue
         stored = documents.find(file.path)
-        if stored and stored.hash == file.hash and stored.indexed and stored.tree == listing.tree:
-            target.skip(stored)
-            continue
-        new = file.document()
-        if isinstance(new, DocumentFailure):
-            target.fail(new)
+        if isinstance(file, FoundFile):
+            if stored and stored.hash == file.hash and stored.indexed and stored.tree == listing.tree:
+                target.skip(stored)
+                continue
+            content = file.document()
         else:
-            target.add(new)
+            content = file
+        if isinstance(content, DocumentFailure):
+            target.fail(content)
+        elif isinstance(content, SkippedFile):
+            target.leave_out(content)
+            without_text += [file.path] if stored else []
+        else:
+            target.add(content)
     missing = missing_paths(documents.stored(), listing, seen) if listing.is_folder or listing.absent else []
-    target.remove(missing)
+    target.remove([*missing, *without_text])
     return missing
 
 

@@ -12,7 +12,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.folder_sync import InvalidFile
-from shared.knowledge.models import DocumentFailure, IngestionTally
+from shared.knowledge.models import DocumentFailure, IngestionTally, SkippedFile
 from shared.platform.config import ConfigurationError, config
 from shared.platform.telemetry import current_correlation_id, logger
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
@@ -68,7 +68,7 @@ class DocumentIngestion:
         self._reported_at = 0.0
         self._limit = config().embedding_calls
         self._threads = ThreadPoolExecutor(self._limit, thread_name_prefix="ingestion")
-        self._running: dict[str, Future[PutResult | DocumentFailure]] = {}
+        self._running: dict[str, tuple[NewKnowledgeDocument, Future[PutResult | DocumentFailure]]] = {}
 
     def skip(self, stored: StoredFile) -> None:
         """Count a document that is as stored."""
@@ -82,15 +82,23 @@ class DocumentIngestion:
         """
         if new.path in self._running:
             self.finish()
-        self._running[new.path] = self._threads.submit(copy_context().run, self._put, new)
+        self._running[new.path] = new, self._threads.submit(copy_context().run, self._put, new)
         while len(self._running) >= self._limit:
             self._collect()
 
-    def add_all(self, new: Iterable[NewKnowledgeDocument | DocumentFailure]) -> None:
-        """Add each document and record each failure."""
+    def leave_out(self, file: SkippedFile) -> None:
+        """Count a file of a kind that holds no text."""
+        self.finish()
+        self.tally.skip_kind(file.kind)
+        self._report_progress()
+
+    def add_all(self, new: Iterable[NewKnowledgeDocument | DocumentFailure | SkippedFile]) -> None:
+        """Add each document, record each failure, and count each file without text."""
         for each in new:
             if isinstance(each, DocumentFailure):
                 self.fail(each)
+            elif isinstance(each, SkippedFile):
+                self.leave_out(each)
             else:
                 self.add(each)
         self.finish()
@@ -124,23 +132,26 @@ class DocumentIngestion:
                 self._count_oldest()
             raise
         except BaseException:
-            wait(self._running.values())
+            wait(future for _, future in self._running.values())
             raise
 
     def _count_oldest(self) -> None:
         path = next(iter(self._running))
-        result = self._running.pop(path).result()
+        new, future = self._running.pop(path)
+        result = future.result()
         if isinstance(result, DocumentFailure):
             self._count_failure(result)
             return
-        self._count(path, result.outcome, result.chunks)
         self.tally.pending += result.pending
+        if self._count(path, result.outcome, result.chunks) != "unchanged":
+            self.tally.tell_encoding(new)
 
-    def _count(self, path: str, outcome: Outcome, chunks: int) -> None:
+    def _count(self, path: str, outcome: Outcome, chunks: int) -> str:
         earlier = self._earlier.pop(path, "")
         counted = earlier if earlier in ("added", "updated") else outcome
         setattr(self.tally, counted, getattr(self.tally, counted) + 1)
         self.tally.chunks += chunks
+        return counted
 
     def _count_failure(self, failure: DocumentFailure) -> None:
         self.tally.failed.append(failure)

@@ -16,13 +16,21 @@ from shared.aws.blob_store import BlobStore, compress
 from shared.aws.dynamodb import Keys, Table, Write, from_item
 from shared.knowledge import keys
 from shared.knowledge.errors import no_job
-from shared.knowledge.models import Collection, DocumentFailure, IngestionTally, JobStatus, NewKnowledgeDocument
+from shared.knowledge.models import (
+    Collection,
+    DocumentFailure,
+    FileNote,
+    IngestionTally,
+    JobStatus,
+    NewKnowledgeDocument,
+)
 from shared.platform.clock import lasts, now
 
 _KEPT_SECONDS: Final = 7 * 24 * 3600
 STALLED_SECONDS: Final = 1_200
 """Longer than a worker's whole run, and the time in which its successor begins."""
 _FAILURES_BYTES: Final = 200 * 1024
+_NOTES_BYTES: Final = 100 * 1024
 _PATHS_PER_ITEM: Final = 200
 """An item holds 400 KB: this many of the longest paths take less than half, and failures take the other half."""
 
@@ -106,7 +114,8 @@ class IngestionJobs:
         if item is None or item["expires_at"] <= time.time():
             raise no_job(job_id)
         failed = [DocumentFailure(**each) for each in item["tally"]["failed"]]
-        tally = IngestionTally(**item["tally"] | {"failed": failed})
+        notes = [FileNote(**each) for each in item["tally"].get("notes", ())]
+        tally = IngestionTally(**item["tally"] | {"failed": failed, "notes": notes})
         return from_item(IngestionJob, item | {"id": job_id, "tally": tally})
 
     def removed_paths(self, job_id: str) -> list[str]:
@@ -128,8 +137,12 @@ class IngestionJobs:
 
     def report(self, job_id: str, status: JobStatus, tally: IngestionTally, *, total: int, message: str = "") -> None:
         """Store the progress of a job."""
-        listed_failures = _within_item(tally.failed)
-        counts = asdict(tally) | {"failed": listed_failures, "unlisted": tally.failures - len(listed_failures)}
+        listed_failures = _within_item(tally.failed, _FAILURES_BYTES)
+        counts = asdict(tally) | {
+            "failed": listed_failures,
+            "unlisted": tally.failures - len(listed_failures),
+            "notes": _within_item(tally.notes, _NOTES_BYTES),
+        }
         self._table.write(
             Write(
                 "Update",
@@ -184,12 +197,12 @@ def _expiry() -> dict[str, int]:
     return {"expires_at": int(time.time()) + _KEPT_SECONDS}
 
 
-def _within_item(failures: Sequence[DocumentFailure]) -> list[dict[str, str]]:
-    """Return as many of the first failures as fit into an item."""
-    fitting, remaining = [], _FAILURES_BYTES
-    for each in failures:
-        remaining -= len(each.path.encode()) + len(each.reason.encode()) + 20
+def _within_item(listed: Sequence[DocumentFailure | FileNote], most_bytes: int) -> list[dict[str, str]]:
+    """Return as many of the first failures or notes as fit into an item."""
+    fitting, remaining = [], most_bytes
+    for each in map(asdict, listed):
+        remaining -= sum(len(text.encode()) for text in each.values()) + 20
         if remaining < 0:
             break
-        fitting.append(asdict(each))
+        fitting.append(each)
     return fitting

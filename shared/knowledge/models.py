@@ -96,7 +96,10 @@ class StoredDocument(StoredFile):
 
 @dataclass(frozen=True, slots=True)
 class NewKnowledgeDocument:
-    """A document to ingest. `tree` names the folder tree it was read from, `hash` its content."""
+    """A document to ingest. `tree` names the folder tree it was read from, `hash` its content.
+
+    `encoding` is that of its file, if it is not UTF-8.
+    """
 
     path: str
     text: str
@@ -104,6 +107,7 @@ class NewKnowledgeDocument:
     title: str = ""
     origin: Origin = "file"
     tree: str = ""
+    encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,22 @@ class DocumentFailure:
 
     path: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file of a kind that holds no text, such as `pictures`."""
+
+    path: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileNote:
+    """A remark on a file that is not a failure, such as the encoding that was recognised."""
+
+    path: str
+    note: str
 
 
 @dataclass(slots=True)
@@ -127,6 +147,18 @@ class IngestionTally:
     failed: list[DocumentFailure] = field(default_factory=list)
     unlisted: int = 0
     """The number of failures beyond those in `failed`."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    """The number of files of each kind that holds no text."""
+    notes: list[FileNote] = field(default_factory=list)
+
+    def skip_kind(self, kind: str) -> None:
+        """Count a file of a kind that holds no text."""
+        self.skipped[kind] = self.skipped.get(kind, 0) + 1
+
+    def tell_encoding(self, new: NewKnowledgeDocument) -> None:
+        """Note the encoding of a document's file, unless it is UTF-8."""
+        if new.encoding:
+            self.notes.append(FileNote(new.path, f"read as {new.encoding}"))
 
     @property
     def failures(self) -> int:
@@ -136,11 +168,11 @@ class IngestionTally:
     @property
     def documents(self) -> int:
         """The number of documents processed."""
-        return self.added + self.updated + self.unchanged + self.failures
+        return self.added + self.updated + self.unchanged + self.failures + sum(self.skipped.values())
 
     def outcomes(self) -> dict[str, Any]:
         """Return the fields of the tally that are reported."""
-        names = ("added", "updated", "unchanged", "removed", "chunks", "pending", "failed")
+        names = ("added", "updated", "unchanged", "removed", "chunks", "pending", "failed", "skipped", "notes")
         return {name: getattr(self, name) for name in names}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from shared.knowledge.models import DocumentFailure, StoredDocument
+    from shared.knowledge.models import DocumentFailure, FileNote, StoredDocument
     from shared.knowledge.query_responses import QueryResults
     from shared.knowledge.responses import (
         CollectionsResult,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         Removal,
     )
 
-_SHOWN_FAILURES: Final = 50
+_SHOWN_LINES: Final = 50
 
 
 def render_query_results(results: QueryResults) -> str:
@@ -81,21 +81,35 @@ def render_ingestion_result(done: IngestionResult) -> str:
         parts.append(f"job_id: {_code(done.job_id)}")
     if done.pending:
         parts.append(f"{done.pending} are stored and become searchable when the index is available again.")
-    return "\n\n".join([*parts, *_failures(done.failed or [])])
+    return "\n\n".join([*parts, *_failures(done.failed or []), *_notes(done.notes or [])])
 
 
 def render_progress(progress: IngestionProgress) -> str:
     """Render the progress of a job."""
     head = f"**{progress.status}**: {progress.processed} of {progress.total} documents, collection "
-    return "\n\n".join([f"{head}{_code(progress.collection)}. {progress.message}", *_failures(progress.failed)])
+    return "\n\n".join(
+        [
+            f"{head}{_code(progress.collection)}. {progress.message}",
+            *_failures(progress.failed),
+            *_notes(progress.notes),
+        ]
+    )
 
 
 def _failures(failed: Sequence[DocumentFailure]) -> list[str]:
-    if not failed:
+    return _listing("Left out", [(each.path, each.reason) for each in failed])
+
+
+def _notes(notes: Sequence[FileNote]) -> list[str]:
+    return _listing("Notes", [(each.path, each.note) for each in notes])
+
+
+def _listing(title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
+    if not lines:
         return []
-    lines = [f"- {_code(each.path)}: {_inline(each.reason)}" for each in failed[:_SHOWN_FAILURES]]
-    more = [f"- and {len(failed) - _SHOWN_FAILURES} more"] if len(failed) > _SHOWN_FAILURES else []
-    return ["Left out:\n\n" + "\n".join(lines + more)]
+    shown = [f"- {_code(path)}: {_inline(text)}" for path, text in lines[:_SHOWN_LINES]]
+    more = [f"- and {len(lines) - _SHOWN_LINES} more"] if len(lines) > _SHOWN_LINES else []
+    return [f"{title}:\n\n" + "\n".join(shown + more)]
 
 
 def quote(text: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from shared.knowledge.errors import unreadable
-from shared.knowledge.models import CollectionType, DocumentFailure, JobStatus, Project, StoredDocument
+from shared.knowledge.models import CollectionType, DocumentFailure, FileNote, JobStatus, Project, StoredDocument
 
 if TYPE_CHECKING:
     from shared.knowledge.models import Collection, IngestionTally
@@ -26,6 +26,8 @@ class IngestionResult:
     chunks: int = 0
     pending: int = 0
     failed: list[DocumentFailure] | None = None
+    skipped: dict[str, int] | None = None
+    notes: list[FileNote] | None = None
     job_id: str | None = None
 
 
@@ -46,6 +48,8 @@ class IngestionProgress:
     chunks: int
     pending: int
     failed: list[DocumentFailure]
+    skipped: dict[str, int]
+    notes: list[FileNote]
     created_at: str
     updated_at: str
 
@@ -117,10 +121,12 @@ def ingestion_result(tally: IngestionTally, collection: Collection) -> Ingestion
     return IngestionResult("success", collection.name, summarize_tally(tally), **tally.outcomes())
 
 
-def require_ingested(tally: IngestionTally) -> None:
-    """Raise the first failure, for methods that ingest a single document."""
+def require_ingested(tally: IngestionTally, path: str) -> None:
+    """Raise the reason why the single document of an ingestion was left out."""
     for failure in tally.failed:
         raise unreadable(failure.path, failure.reason)
+    for kind in tally.skipped:
+        raise unreadable(path, f"holds no text: {kind} are skipped")
 
 
 def job_accepted(job_id: str, collection: Collection) -> IngestionResult:
@@ -134,4 +140,7 @@ def summarize_tally(tally: IngestionTally) -> str:
     counts = tally.outcomes() | {"failed": tally.failures}
     names = ("added", "updated", "unchanged", "removed", "failed")
     parts = [f"{counts[name]} {name}" for name in names if counts[name]]
+    if tally.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in tally.skipped.items())
+        parts.append(f"{sum(tally.skipped.values())} skipped ({kinds})")
     return f"Documents: {', '.join(parts) or 'none'}."

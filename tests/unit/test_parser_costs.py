@@ -19,9 +19,7 @@ import re2  # type: ignore[import-untyped]  # the package has no types
 from api.http_events import HttpRequest, accepts_gzip
 from api.mcp_resources import _pattern
 from api.multipart import parse_form
-from infra.clients.agent.files.errors import UnreadableFile
 from infra.clients.agent.files.folder_scan import _is_ignored, _Rules
-from infra.clients.agent.files.pdf import text_of
 from infra.clients.agent.web_fetch import _decode
 from infra.local.http_protocol import BoundedHttpProtocol
 from infra.local.iot.mqtt import decoding
@@ -53,7 +51,9 @@ from shared.documents.edits import Edit, Replacement, SectionEdit, edit_text
 from shared.experiences.keyword_extraction import extract_keywords
 from shared.experiences.models import ExperienceReport
 from shared.experiences.secret_scanner import find_secrets
+from shared.knowledge.pdf import text_of
 from shared.knowledge.refinement import _corrections, content_words
+from shared.knowledge.text_encoding import NotText, decode
 from shared.language_model.openai import _completion
 from shared.platform.public_address import AddressRefused, PublicClient, RequestLimits
 from shared.platform.telemetry import correlation_id_from
@@ -93,7 +93,7 @@ _REFUSALS: Final = (
     OAuthError,
     MalformedPacket,
     InvalidToolResult,
-    UnreadableFile,
+    NotText,
     ValueError,
     re2.error,
 )
@@ -646,6 +646,21 @@ PARSERS: Final = (
         {"port": after("https://a:", "9"), "address": after("https://[", ":"), **repeatedly("https://", "@", "#")},
     ),
     Parser("Plain text", document("a.txt"), 4 * MIB, DOCUMENT_TEXTS),
+    Parser(
+        "Encodings",
+        decode,
+        4 * MIB,
+        {
+            "Chinese": lambda n: b"\xc4\xe3" * (n // 2),
+            "Vietnamese": lambda n: b"Ti\xea\xecng Vi\xea\xf2t " * (n // 13),
+            "syllables": lambda n: b"\xfd" * n,
+            "Western": lambda n: b"\xe9t\xe9 " * (n // 4),
+            "long runs": lambda n: b"\x81" * n,
+            "controls": lambda n: b"\xe9\x01" * (n // 2),
+            "two bytes a letter": lambda n: b"\0\n" * (n // 2),
+            "damaged": lambda n: b"\xe2\x82" * (n // 2),
+        },
+    ),
     Parser(
         "PDF",
         text_of,

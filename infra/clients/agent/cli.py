@@ -49,7 +49,7 @@ _INTERRUPTED: Final = 130
 
 _Roots = Annotated[
     tuple[Path, ...],
-    Parameter(name="--root", negative=(), help="A folder whose files may be read; default: the working folder."),
+    Parameter(name="--root", negative=(), help="The only folder whose files may be read; may be repeated."),
 ]
 
 
@@ -310,9 +310,10 @@ def _project(action: str, name: str, collections: str | None, target: BackendTar
 
 def _ingest(path: str, collection: str, roots: tuple[Path, ...], target: BackendTarget, *, recursive: bool) -> None:
     from infra.clients.agent.files.reader import FileReader
+    from infra.clients.agent.files.roots import Roots
     from infra.clients.agent.folder_upload import FolderUpload
 
-    reader = FileReader(roots_or_exit(roots, target))
+    reader = FileReader(roots_or_exit(roots, target) if roots else Roots.around(path))
     with backend_or_exit(target) as backend, console.progress_bar(quiet=target.as_json) as progress:
         result = FolderUpload(backend, collection, progress).run(reader, path, recursive=recursive)
     show_result(result, target, console.print_ingestion)
@@ -329,11 +330,12 @@ def _augment(content: str, source: str, collection: str, title: str, target: Bac
 
 def _read_standard_input() -> str:
     from shared.knowledge.errors import unreadable
+    from shared.knowledge.text_encoding import NotText, decode
 
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise BackendError.from_kho_error(unreadable("The standard input", "is not UTF-8 text")) from None
+        return decode(sys.stdin.buffer.read())[0]
+    except NotText as error:
+        raise BackendError.from_kho_error(unreadable("The standard input", str(error))) from None
 
 
 def _confirmed(question: str) -> bool:

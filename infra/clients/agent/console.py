@@ -126,6 +126,8 @@ def print_projects(result: dict[str, Any]) -> None:
 def print_ingestion(result: dict[str, Any]) -> None:
     """Print the outcome of an ingestion."""
     out.print(_text(result["message"]))
+    if result.get("notes"):
+        _table(("path", "note"), result["notes"])
     if result.get("failed"):
         _table(("path", "reason"), result["failed"])
 

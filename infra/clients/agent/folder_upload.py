@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.clients.agent.backend import BackendError, read_pages
-from shared.knowledge.errors import unreadable
 from shared.knowledge.folder_sync import InvalidFile, sync_folder
 from shared.knowledge.models import DocumentFailure, IngestionTally, StoredFile
-from shared.knowledge.responses import summarize_tally
+from shared.knowledge.responses import require_ingested, summarize_tally
 from shared.rpc.errors import KhoError, OutOfTime
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from infra.clients.agent.backend import Backend
     from infra.clients.agent.files.reader import FileReader
-    from shared.knowledge.models import NewKnowledgeDocument
+    from shared.knowledge.models import NewKnowledgeDocument, SkippedFile
 
     Progress = Callable[[int, int, str], None]
 
@@ -60,9 +60,11 @@ class FolderUpload:
             pool.shutdown(wait=waits, cancel_futures=not waits)
         if listing.absent and not missing:
             raise BackendError.from_kho_error(listing.absent)
-        if not listing.is_folder and target.tally.failed:
-            failure = target.tally.failed[0]
-            raise BackendError.from_kho_error(unreadable(failure.path, failure.reason))
+        if not listing.is_folder:
+            try:
+                require_ingested(target.tally, path)
+            except KhoError as error:
+                raise BackendError.from_kho_error(error) from None
         return target.result()
 
 
@@ -94,6 +96,10 @@ class _RemoteCollection:
         self.tally.unchanged += 1
         self.tally.chunks += stored.chunks
 
+    def leave_out(self, file: SkippedFile) -> None:
+        """Count a file of a kind that holds no text."""
+        self.tally.skip_kind(file.kind)
+
     def fail(self, failure: DocumentFailure) -> None:
         """Record a file that cannot be read. A file that is now invalid loses its document."""
         self.tally.failed.append(failure)
@@ -105,6 +111,7 @@ class _RemoteCollection:
         if self._batch and self._batch_bytes + len(new.text) > _BATCH_BYTES:
             self._send()
         self._batch.append(new)
+        self.tally.tell_encoding(new)
         self._batch_bytes += len(new.text.encode("utf-8"))
 
     def remove(self, paths: Sequence[str]) -> None:
@@ -115,14 +122,17 @@ class _RemoteCollection:
             self._count(each.result())
         removed = [*paths, *self._invalid]
         for start in range(0, len(removed), _PAGE):
-            self._count(self._ingest({"remove": removed[start : start + _PAGE]}))
+            self._count(self._call({"remove": removed[start : start + _PAGE]}))
 
     def result(self) -> dict[str, Any]:
         """Return the tally as the result of ingest_documents."""
-        counts = {name: getattr(self.tally, name) for name in _COUNTS}
-        failed = [{"path": each.path, "reason": each.reason} for each in self.tally.failed]
-        message = summarize_tally(self.tally)
-        return {"status": "success", "collection": self._collection, "message": message, **counts, "failed": failed}
+        outcomes = {name: value for name, value in asdict(self.tally).items() if name in self.tally.outcomes()}
+        return {
+            "status": "success",
+            "collection": self._collection,
+            "message": summarize_tally(self.tally),
+            **outcomes,
+        }
 
     def _list_documents(self) -> dict[str, StoredFile]:
         stored: dict[str, StoredFile] = {}
@@ -135,22 +145,38 @@ class _RemoteCollection:
 
     def _send(self) -> None:
         """Send the batch in the background: files are read while the backend embeds earlier ones."""
-        documents = [{"path": each.path, "content": each.text, "hash": each.hash} for each in self._batch]
-        self._batch, self._batch_bytes = [], 0
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
         if len(self._in_progress) == _CONCURRENT_BATCHES:
             self._count(self._in_progress.popleft().result())
-        params = {"documents": documents, "tree": self._tree}
-        self._in_progress.append(self._pool.submit(self._ingest, params))
+        self._in_progress.append(self._pool.submit(self._ingest, batch))
 
-    def _ingest(self, params: dict[str, Any]) -> dict[str, Any]:
-        call = {"collection": self._collection} | params
-        for _ in range(_ATTEMPTS - 1):
+    def _ingest(self, batch: Sequence[NewKnowledgeDocument]) -> dict[str, Any]:
+        """Send a batch, and send it again if time runs out. What an earlier attempt has stored is counted as new."""
+        documents = [{"path": each.path, "content": each.text, "hash": each.hash} for each in batch]
+        for attempt in range(_ATTEMPTS):
             try:
-                return await_ingestion(self._backend, self._backend.call("ingest_documents", call))
+                result = self._call({"documents": documents, "tree": self._tree})
             except BackendError as error:
-                # Documents that were stored before the time-out are unchanged in the next attempt.
-                if error.data.get("code") != OutOfTime.code:
+                if error.data.get("code") != OutOfTime.code or attempt == _ATTEMPTS - 1:
                     raise
+            else:
+                return result | self._outcomes(batch, result) if attempt else result
+        raise AssertionError("the last attempt returns or raises")
+
+    def _outcomes(self, batch: Sequence[NewKnowledgeDocument], result: dict[str, Any]) -> dict[str, int]:
+        """Count a batch by what was stored when the synchronisation began."""
+        failed = {each["path"] for each in result.get("failed") or ()}
+        counts: Counter[str] = Counter(added=0, updated=0, unchanged=0)
+        for each in batch:
+            if each.path in failed:
+                continue
+            stored = self._stored.get(each.path)
+            is_unchanged = stored and stored.hash == each.hash and stored.indexed
+            counts["unchanged" if is_unchanged else "updated" if stored else "added"] += 1
+        return dict(counts)
+
+    def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+        call = {"collection": self._collection} | params
         return await_ingestion(self._backend, self._backend.call("ingest_documents", call))
 
     def _count(self, result: dict[str, Any]) -> None:
@@ -168,6 +194,6 @@ def await_ingestion(backend: Backend, response: dict[str, Any]) -> dict[str, Any
         if job["status"] == "failed":
             raise BackendError(-32003, job["message"], {"code": "DOCUMENT_JOB_FAILED", "details": job, "guidance": ""})
         if job["status"] == "done":
-            fields = ("collection", "message", *_COUNTS, "failed")
+            fields = ("collection", "message", *_COUNTS, "failed", "skipped", "notes")
             return {"status": "success"} | {name: job[name] for name in fields}
         time.sleep(_POLL_SECONDS)

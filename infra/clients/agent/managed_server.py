@@ -18,8 +18,8 @@ from infra.clients.agent.backend import BackendError, RemoteBackend, api_key_for
 from infra.local import components
 from infra.local.data_folder import DataFolderError, DataFolderInUse, read_server_info, running_server
 from infra.local.dynamodb import start_child
-from infra.local.python_process import module_command
 from infra.prepare import SUPPORTS_STORE
+from shared.platform.python_process import module_command
 
 if TYPE_CHECKING:
     import subprocess

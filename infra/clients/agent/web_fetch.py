@@ -6,9 +6,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from infra.clients.agent.backend import BackendError
-from infra.clients.agent.files.errors import UnreadableFile
 from shared.knowledge.errors import unreadable
 from shared.knowledge.models import MAX_TEXT_BYTES
+from shared.knowledge.text_encoding import NotText, decode
 from shared.platform.public_address import AddressFailed, AddressRefused, PublicClient, RequestLimits
 
 _UNKNOWN_TYPE: Final = "application/octet-stream"
@@ -48,11 +48,11 @@ def fetch(url: str) -> str:
 def _to_markdown(url: str, content: bytes, content_type: str) -> str:
     kind, _, rest = content_type.lower().partition(";")
     if kind.strip() == "application/pdf" or content.startswith(b"%PDF-"):
-        from infra.clients.agent.files.pdf import text_of
+        from shared.knowledge.pdf import text_of
 
         try:
             return text_of(content).replace("\f", "\n\n")
-        except UnreadableFile as error:
+        except NotText as error:
             raise _fetch_error(url, str(error)) from None
     if kind.strip() == _UNKNOWN_TYPE:
         raise _fetch_error(url, "is not text: its content type is application/octet-stream")
@@ -68,11 +68,13 @@ def _to_markdown(url: str, content: bytes, content_type: str) -> str:
 
 
 def _decode(content: bytes, charset: str) -> str:
-    """Decode a page by its charset, or as UTF-8 if the charset is unknown or unsupported."""
+    """Decode a page by its charset. If that is absent, unknown or unsupported, recognise the encoding."""
+    with contextlib.suppress(LookupError):
+        if codecs.lookup(charset).name not in _UNSUPPORTED_CODECS:
+            return content.decode(charset, "replace")
     try:
-        known = codecs.lookup(charset).name not in _UNSUPPORTED_CODECS
-        return content.decode(charset if known else "utf-8", "replace")
-    except LookupError:
+        return decode(content)[0]
+    except NotText:
         return content.decode("utf-8", "replace")
 
 

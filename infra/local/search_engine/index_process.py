@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.free_space import is_full
-from infra.local.python_process import module_command
 from infra.local.search_engine.errors import FolderLocked, IndexDamaged
+from shared.platform.python_process import module_command
 from shared.platform.telemetry import logger
 from shared.rpc.errors import Unavailable, disk_full
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra import prepare
-from infra.clients.agent.files.pdf import text_of
 from infra.local import dynamodb
+from shared.knowledge.pdf import text_of
 from tests.helpers.pdf import make_pdf, text_stream
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.local.python_process import module_command
+from shared.platform.python_process import module_command
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from pathspec.patterns.gitignore.base import GitIgnorePatternError
 from infra.clients.agent.files.errors import FileInaccessible, FileMissing, UnreadableFile
 from infra.clients.agent.files.roots import read_bytes
 from shared.knowledge.folder_sync import InvalidFile
-from shared.knowledge.models import DocumentFailure
+from shared.knowledge.models import DocumentFailure, FileNote
 from shared.rpc.strict_json import encodable
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _LISTED_LINES: Final = 10
 
 @dataclass(slots=True)
 class Scan:
-    """The result of a scan: readable files, failures, and the range of names that it covers."""
+    """The result of a scan: readable files, failures, notes, and the range of names that it covers."""
 
     location: RootedPath
     kind: Literal["file", "folder", "absent"]
@@ -42,6 +42,7 @@ class Scan:
     """True if the scan covers its whole root."""
     files: list[RootedPath] = field(default_factory=list)
     failures: list[DocumentFailure] = field(default_factory=list)
+    notes: list[FileNote] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
 
     def reads(self, name: str) -> bool:
@@ -137,8 +138,8 @@ def _reported_rules(roots: Roots, folder: Path, result: Scan) -> list[_Rules]:
     rules = _rules(roots, folder)
     for lines in (rule.invalid_lines for rule in rules if rule.invalid_lines):
         listed = ", ".join(map(str, lines[:_LISTED_LINES])) + (", …" if len(lines) > _LISTED_LINES else "")
-        reason = f"has lines that are not patterns. They are skipped, the others hold: {listed}"
-        result.failures.append(DocumentFailure(_name(roots, folder / _IGNORE_FILE), reason))
+        note = f"has lines that are not patterns. They are skipped, the others hold: {listed}"
+        result.notes.append(FileNote(_name(roots, folder / _IGNORE_FILE), note))
     return rules
 
 

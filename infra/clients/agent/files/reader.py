@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import platform
 from dataclasses import dataclass
@@ -10,11 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from infra.clients.agent.files.errors import FileMissing, OutsideRoots, UnreadableFile
 from infra.clients.agent.files.folder_scan import read_failure, scan
-from infra.clients.agent.files.pdf import MAX_SECONDS, text_of
 from infra.clients.agent.files.roots import read_bytes
 from shared.knowledge.errors import no_document, path_forbidden, unreadable
+from shared.knowledge.file_kinds import skipped_kind
+from shared.knowledge.file_text import document_of
 from shared.knowledge.folder_sync import FileListing, FoundFile
-from shared.knowledge.models import NewKnowledgeDocument
+from shared.knowledge.models import SkippedFile
+from shared.knowledge.pdf import MAX_SECONDS
 from shared.rpc.strict_json import encodable
 from shared.search.splitting import format_of
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from infra.clients.agent.files.folder_scan import Scan
     from infra.clients.agent.files.roots import RootedPath, Roots
-    from shared.knowledge.models import DocumentFailure
+    from shared.knowledge.models import DocumentFailure, NewKnowledgeDocument
 
 
 MAX_TEXT_BYTES: Final = 4 << 20
@@ -40,22 +41,9 @@ class ReadFile:
     tree: str
     seconds: int
 
-    def text(self) -> str:
-        """Return the text. The pages of a PDF are separated by form feeds."""
-        if format_of(self.path) == "pages":
-            return text_of(self.content, self.seconds)
-        if self.content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return _decode(self.content, "utf-16")
-        if b"\0" in self.content[:8192]:
-            raise UnreadableFile("is not text")
-        return _decode(self.content, "utf-8-sig")
-
-    def document(self) -> NewKnowledgeDocument | DocumentFailure:
+    def document(self) -> NewKnowledgeDocument | DocumentFailure | SkippedFile:
         """Extract the text, or return the reason why that fails."""
-        try:
-            return NewKnowledgeDocument(self.path, self.text(), hash=self.hash, tree=self.tree)
-        except UnreadableFile as error:
-            return read_failure(self.path, error)
+        return document_of(self.path, self.content, hash_=self.hash, tree=self.tree, seconds=self.seconds)
 
 
 def read(location: RootedPath, tree: str = "", seconds: int = MAX_SECONDS) -> ReadFile:
@@ -65,17 +53,13 @@ def read(location: RootedPath, tree: str = "", seconds: int = MAX_SECONDS) -> Re
     return ReadFile(location.name, content, hashlib.sha256(content).hexdigest(), tree, seconds)
 
 
-def _decode(content: bytes, encoding: str) -> str:
-    try:
-        return content.decode(encoding)
-    except UnicodeDecodeError:
-        raise UnreadableFile("is not UTF-8 text") from None
-
-
-def _files(scanned: Scan, tree: str, seconds: int) -> Iterator[FoundFile | DocumentFailure]:
-    """Yield each file, or the reason why it cannot be read."""
+def _files(scanned: Scan, tree: str, seconds: int) -> Iterator[FoundFile | DocumentFailure | SkippedFile]:
+    """Yield each file, or the reason why it is left out."""
     yield from scanned.failures
     for path in scanned.files:
+        if kind := skipped_kind(path.name):
+            yield SkippedFile(path.name, kind)
+            continue
         try:
             file = read(path, tree, seconds)
         except UnreadableFile as error:
@@ -106,7 +90,7 @@ class FileReader:
         total = len(scanned.files) + len(scanned.failures)
         tree = self._tree(scanned.location)
         files = _files(scanned, tree, seconds)
-        return FileListing(tree, scanned.kind == "folder", absent, total, files, scanned.covers)
+        return FileListing(tree, scanned.kind == "folder", absent, total, files, scanned.covers, scanned.notes)
 
     def _tree(self, location: RootedPath) -> str:
         # The root identifies the tree, so that documents of other roots are not taken for missing files of this one.

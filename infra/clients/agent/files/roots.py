@@ -1,17 +1,22 @@
 """The allowed root folders, and safe opening of files under them."""
 
+from __future__ import annotations
+
+import contextlib
 import errno
-import io
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from infra.clients.agent.files.errors import FileInaccessible, FileMissing, OutsideRoots, UnreadableFile
 from shared.platform.regular_file import NotRegularFileError, open_regular_file
 from shared.rpc.strict_json import is_encodable
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Sequence
 
 _HAS_DIR_FD: Final = os.open in os.supports_dir_fd
 _CHUNK: Final = 1 << 20
@@ -29,10 +34,25 @@ class RootedPath:
 class Roots:
     """The allowed root folders."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path], label: str = "") -> None:
         self.folders = list(dict.fromkeys(folder.resolve() for folder in folders))
         outermost = [each for each in self.folders if not any(other in each.parents for other in self.folders)]
-        self._labels = dict(zip(outermost, _labels(outermost), strict=True))
+        self._labels = dict(zip(outermost, [label] if label else _labels(outermost), strict=True))
+
+    @classmethod
+    def around(cls, path: str) -> Roots:
+        """Return the root of a path that a person has typed: the working folder, or for a path outside of it the path's
+        own folder, whose name begins the names of its documents.
+        """
+        working = cls([Path()])
+        if not path or "\0" in path:
+            return working
+        with contextlib.suppress(OSError, RuntimeError):
+            place = Path(path).resolve()
+            if not _is_in(working.folders[0], place):
+                folder = place if place.is_dir() else place.parent
+                return cls([folder], label=f"{folder.name}/")
+        return working
 
     def locate(self, path: str | Path) -> RootedPath:
         """Resolve `path`, which must exist. Relative paths start from the first root."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.helpers.editor_folder import sources
 from tests.helpers.mcp_editor import Editor, run_research_agent
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def test_command_line_returns_the_tools_results(session: Editor, notes: str, fol
     code, answered = run_research_agent(folder, data, "collections", "info", notes)
     assert (code, answered) == (0, session.result("manage_collections", action="info", collection_name=notes))
     code, answered = run_research_agent(folder, data, "kb", "add-folder", "docs", *into, "--recursive")
-    assert code == 7
+    assert code == 0
     assert answered == session.result("ingest_documents", path="docs", collection=notes, recursive=True)
-    assert (answered["unchanged"], answered["added"], len(answered["failed"])) == (3, 0, 1)
+    assert (answered["unchanged"], answered["added"], answered["skipped"]) == (3, 0, {"pictures": 1})
     code, answered = run_research_agent(folder, data, "collections", "list")
     assert (code, answered) == (0, session.result("manage_collections", action="list"))
     text = {"content": "Roses are pruned in March.", "source": "roses", "title": "Roses"}
@@ -38,6 +39,47 @@ def test_command_line_returns_the_tools_results(session: Editor, notes: str, fol
         {**session.result("augment_knowledge", **text, collection=notes), "added": 1, "unchanged": 0}
         | {"message": "Documents: 1 added."},
     )
+
+
+def test_folder_of_other_encodings_outside_of_the_working_folder(
+    session: Editor, notes: str, folder: Path, data: Path, tmp_path: Path
+) -> None:
+    """A typed folder is its own root. Each encoding is reported, and its words are found."""
+    typed = tmp_path / "plants"
+    typed.mkdir()
+    files = {
+        "兰花.txt": "兰花每十天浇一次水。".encode("gb18030"),
+        "oi.txt": b"C\xe2y \xf4\xd2i c\xe2\xccn n\xfd\xf5\xecc.",
+        "moss.txt": "Moss likes rain.\n".encode("utf-16-le"),
+        "rose.txt": "Le rosier fleurit l'été.".encode("cp1252"),
+        "fern.txt": b"Ferns like shade.",
+    }
+    for name, content in files.items():
+        (typed / name).write_bytes(content)
+    (typed / "leaf.jpg").write_bytes(b"\xff\xd8\xff\0")
+    run_research_agent(folder, data, "collections", "create", "plants")
+    code, answered = run_research_agent(folder, data, "kb", "add-folder", str(typed), "--collection", "plants")
+    assert (code, answered["added"], answered["failed"], answered["skipped"]) == (0, 5, [], {"pictures": 1})
+    assert {each["path"]: each["note"] for each in answered["notes"]} == {
+        "plants/兰花.txt": "read as GB18030",
+        "plants/oi.txt": "read as Windows-1258",
+        "plants/moss.txt": "read as UTF-16",
+        "plants/rose.txt": "read as Windows-1252",
+    }
+    for query, name in {
+        "兰花浇水": "兰花.txt",
+        "ổi cần nước": "oi.txt",
+        "moss rain": "moss.txt",
+        "rosier été": "rose.txt",
+    }.items():
+        assert sources(session, query, "plants")[0] == f"plants/{name}"
+    with pytest.raises(MCPError, match="outside the allowed roots"):
+        session.call("ingest_documents", path=str(typed), collection="plants")
+    code, answered = run_research_agent(
+        folder, data, "kb", "add-document", str(typed / "leaf.jpg"), "--collection", "plants"
+    )
+    assert (code, answered["error"]["data"]["code"]) == (5, "DOCUMENT_UNREADABLE")
+    assert answered["error"]["message"].endswith("holds no text: pictures are skipped")
 
 
 def test_documents_are_listed_and_removed_one_by_one(notes: str, folder: Path, data: Path) -> None:

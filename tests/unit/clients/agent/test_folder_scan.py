@@ -14,8 +14,8 @@ from infra.clients.agent.files.errors import FileMissing, OutsideRoots, Unreadab
 from infra.clients.agent.files.folder_scan import scan
 from infra.clients.agent.files.reader import FileReader, read
 from infra.clients.agent.files.roots import RootedPath, Roots
-from shared.knowledge.folder_sync import InvalidFile
-from shared.knowledge.models import DocumentFailure, NewKnowledgeDocument
+from shared.knowledge.folder_sync import FoundFile, InvalidFile
+from shared.knowledge.models import DocumentFailure, NewKnowledgeDocument, SkippedFile
 from shared.rpc.errors import InvalidRequest
 from tests.helpers.folders import scanned_names, write_files
 
@@ -56,9 +56,10 @@ def test_invalid_gitignore_line_is_reported_and_the_others_hold(root: Path, line
     for path in (".", "d"):
         files = scan(Roots([root]), path, recursive=True)
         assert [each.name for each in files.files] == ["d/a.md"]
-        (failure,) = files.failures
-        assert failure.path == "d/.gitignore"
-        assert failure.reason.endswith("are skipped, the others hold: 2")
+        assert files.failures == []
+        (note,) = files.notes
+        assert note.path == "d/.gitignore"
+        assert note.note.endswith("are skipped, the others hold: 2")
         assert files.covers("d/secret.txt"), "an excluded file's document is removed"
     assert scanned_names(root, "d/a.md") == ["d/a.md"]
     with pytest.raises(UnreadableFile, match="is excluded"):
@@ -226,15 +227,40 @@ def test_text_encodings(root: Path) -> None:
         "c.md": text.encode("utf-16"),
     }.items():
         (root / name).write_bytes(content)
-    assert [read(each).text() for each in scan(Roots([root]), ".", recursive=False).files] == [text] * 3
+    documents = [read(each).document() for each in scan(Roots([root]), ".", recursive=False).files]
+    assert [(each.text, each.encoding) for each in documents if isinstance(each, NewKnowledgeDocument)] == [
+        (text, ""),
+        (text, ""),
+        (text, "UTF-16"),
+    ]
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n\0\0", b"caf\xe9", b"\xff\xfe\x00\xd8"])
-def test_binary_file_is_rejected(root: Path, content: bytes) -> None:
-    (root / "x.md").write_bytes(content)
-    (place,) = scan(Roots([root]), "x.md", recursive=False).files
-    with pytest.raises(UnreadableFile, match="is not"):
-        read(place).text()
+@pytest.mark.parametrize(
+    ("name", "content", "outcome"),
+    [
+        ("x.md", b"\x89PNG\r\n\0\0", InvalidFile("x.md", "is not text")),
+        ("x.py", b"\0", InvalidFile("x.py", "is not text")),
+        ("x.md", b"\xff\xfe\x00\xd8", InvalidFile("x.md", "is not whole UTF-16")),
+        ("x", b"\x7fELF\0", SkippedFile("x", "other binary files")),
+        ("x.dat", b"\0\1\2\3", SkippedFile("x.dat", "other binary files")),
+    ],
+)
+def test_binary_file_is_no_document(root: Path, name: str, content: bytes, outcome: DocumentFailure) -> None:
+    """A file that claims to be text is a failure; one of another kind is skipped."""
+    (root / name).write_bytes(content)
+    (place,) = scan(Roots([root]), name, recursive=False).files
+    assert read(place).document() == outcome
+
+
+def test_kinds_without_text_are_skipped_unread(root: Path) -> None:
+    names = ["a.PNG", "b.tar.gz", "c.svg", "d.mp4", "e.docx"]
+    write_files(root, *names)
+    for name in names:
+        (root / name).unlink()
+        os.mkfifo(root / name)  # reading it would be a failure
+    listed = list(FileReader(Roots([root])).find(".", recursive=True).files)
+    kinds = ["pictures", "archives", "pictures", "videos", "office documents"]
+    assert listed == [SkippedFile(name, kind) for name, kind in zip(names, kinds, strict=True)]
 
 
 def test_hash_depends_only_on_content(root: Path) -> None:
@@ -285,7 +311,7 @@ def test_inaccessible_file_differs_from_unreadable_document(root: Path, monkeypa
 
     monkeypatch.setattr(os, "open", denied)
     files = FileReader(Roots([root])).find(".", recursive=True)
-    read = [each if isinstance(each, DocumentFailure) else each.document() for each in files.files]
+    read = [each.document() if isinstance(each, FoundFile) else each for each in files.files]
     kinds = {each.path: type(each) for each in read}
     assert kinds == {
         "a.md": NewKnowledgeDocument,

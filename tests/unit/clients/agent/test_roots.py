@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,3 +100,20 @@ def test_multiple_roots_are_labelled(root: Path) -> None:
     write_files(other, "a.md")
     roots = Roots([root, other])
     assert [roots.locate(root / "a.md").name, roots.locate(other / "a.md").name] == ["root/a.md", "other/a.md"]
+
+
+def test_typed_path_outside_of_the_working_folder_is_its_own_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its documents are named by the folder's name, from whichever folder the command runs."""
+    write_files(root, "work/docs/a.md", "other/docs/b.md", "other/docs/deep/c.md")
+    monkeypatch.chdir(root / "work")
+    for path, names in {
+        "docs": ["docs/a.md"],
+        str(root / "work/docs/a.md"): ["docs/a.md"],
+        "../other": ["other/docs/b.md", "other/docs/deep/c.md"],
+        str(root / "other/docs"): ["docs/b.md", "docs/deep/c.md"],
+        str(root / "other/docs/b.md"): ["docs/b.md"],
+    }.items():
+        assert [each.name for each in scan(Roots.around(path), path, recursive=True).files] == names
+    for path in ("", "\0", str(root / "none/a.md"), str(root / "none")):
+        with suppress(FileMissing):
+            assert scan(Roots.around(path), path, recursive=True).kind == "absent"

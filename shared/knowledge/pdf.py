@@ -14,8 +14,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
-from infra.clients.agent.files.errors import UnreadableFile
-from infra.local.python_process import module_command
+from shared.knowledge.text_encoding import NotText
+from shared.platform.python_process import module_command
 
 if TYPE_CHECKING:
     from pypdf import PageObject
@@ -33,7 +33,7 @@ _TOO_LARGE: Final = "unpacks to more than a document may hold"
 def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
     """Extract the text of each page within `seconds`. Pages are separated by form feeds."""
     # Isolated mode and another working directory, so that files in the folder are never imported as modules.
-    command = [*module_command("infra.clients.agent.files.pdf", isolated=True), str(seconds)]
+    command = [*module_command("shared.knowledge.pdf", isolated=True), str(seconds)]
     inherited = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
     environment = {name: os.environ[name] for name in inherited if name in os.environ}
     try:
@@ -47,14 +47,14 @@ def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
             cwd=sys.prefix,
         )
     except subprocess.TimeoutExpired:
-        raise UnreadableFile(f"takes longer than {seconds} s to unpack") from None
+        raise NotText(f"takes longer than {seconds} s to unpack") from None
     if process.returncode == 1:
-        raise UnreadableFile(process.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "is not a PDF")
+        raise NotText(process.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2] or "is not a PDF")
     if process.returncode:
-        raise UnreadableFile(_TOO_LARGE)
+        raise NotText(_TOO_LARGE)
     text = process.stdout.decode("utf-8", "replace")
     if not text.strip():
-        raise UnreadableFile("holds no text: its pages are pictures")
+        raise NotText("holds no text: its pages are pictures")
     return text
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.clients.agent.files.errors import UnreadableFile
-from infra.clients.agent.files.folder_scan import scan
-from infra.clients.agent.files.reader import MAX_TEXT_BYTES, FileReader, read
+from infra.clients.agent.files.reader import FileReader
 from infra.clients.agent.files.roots import Roots
 from shared.knowledge.folder_sync import FoundFile, InvalidFile
+from shared.knowledge.models import MAX_TEXT_BYTES
+from shared.knowledge.pdf import text_of
+from shared.knowledge.text_encoding import NotText
 from shared.search.splitting import split
 from tests.helpers.pdf import make_pdf, text_stream
 
@@ -22,10 +23,9 @@ _SECONDS = 600
 """Time for decompression in tests that are not about time."""
 
 
-def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
-    (tmp_path / "x.pdf").write_bytes(make_pdf(text_stream(b"first page"), text_stream(b"second page"), compressed=True))
-    (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
-    chunks = split(place.name, read(place, seconds=_SECONDS).text()).chunks
+def test_a_pdf_is_read_page_by_page() -> None:
+    content = make_pdf(text_stream(b"first page"), text_stream(b"second page"), compressed=True)
+    chunks = split("x.pdf", text_of(content, _SECONDS)).chunks
     assert [(chunk.heading_path, chunk.text) for chunk in chunks] == [
         (("Page 1",), "first page"),
         (("Page 2",), "second page"),
@@ -46,14 +46,12 @@ def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     ],
     ids=["broken", "empty", "pictures", "much text", "a drawing"],
 )
-def test_unreadable_pdf_reports_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
-    (tmp_path / "x.pdf").write_bytes(content)
-    (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
-    with pytest.raises(UnreadableFile, match=said):
-        read(place, seconds=_SECONDS).text()
+def test_unreadable_pdf_reports_the_reason(content: bytes, said: str) -> None:
+    with pytest.raises(NotText, match=said):
+        text_of(content, _SECONDS)
 
 
-def test_pdf_bomb_times_out(tmp_path: Path) -> None:
+def test_pdf_bomb_times_out() -> None:
     compressor = zlib.compressobj(9)
     packed = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(400)) + compressor.flush()
     bomb = (
@@ -61,11 +59,9 @@ def test_pdf_bomb_times_out(tmp_path: Path) -> None:
         .replace(b"/Length 2 >>", b"/Filter /FlateDecode /Length %d >>" % len(packed))
         .replace(b"@@", packed)
     )
-    (tmp_path / "x.pdf").write_bytes(bomb)
     assert len(bomb) < MAX_TEXT_BYTES
-    (place,) = scan(Roots([tmp_path]), "x.pdf", recursive=False).files
-    with pytest.raises(UnreadableFile) as refusal:
-        read(place, seconds=_SECONDS).text()
+    with pytest.raises(NotText) as refusal:
+        text_of(bomb, _SECONDS)
     assert "takes longer" not in str(refusal.value)  # the size limit ends it, not the time limit
 
 
