@@ -1,6 +1,6 @@
 """recall-kit/query_experiences: find experiences by keywords or meaning, ranked by relevance, use and age."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
@@ -82,7 +82,7 @@ def handler(params: QueryExperiences, _caller: Caller) -> ResponseEnvelope[Exper
     """Find matches, and record the returned ids, which a worker counts later."""
     page, total = search_experiences(params.keywords, params.offset, params.limit)
     records = [ExperienceRecord.of(experience, relevance_score=match.relevance) for experience, match in page]
-    if answer_bytes([asdict(record) for record in records], nested=1) > MAX_PAGE_BYTES:
+    if answer_bytes(records, nested=1) > MAX_PAGE_BYTES:
         raise TooLarge("These experiences exceed 6 MB.", guidance="Ask for fewer with a smaller 'limit'.")
     if records:
         with lost_if_disk_full("query counts"):

@@ -1,6 +1,5 @@
 """research-agent/list_passages: a document's passages as they are searched, in order."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import Field
@@ -50,6 +49,6 @@ def handler(params: ListPassages, caller: Caller) -> PassagePage:
         passages = [IndexedPassage.of(each) for each in stored.passages(document, start, stop)]
     except Unavailable:
         raise not_searchable() from None
-    page, following = take_page(passages, None, asdict, SizeBudget(asdict(document)))
+    page, following = take_page(passages, None, SizeBudget(document))
     after = following.chunk_sequence_id - 1 if following else stop
     return PassagePage(document, page, cursors.encode(document.revision, after) if after < document.chunks else None)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -243,7 +243,7 @@ def _sort_key(cursor: str) -> str:
 
 def _page(rows: Iterator[tuple[P, T]], limit: int) -> tuple[list[T], str | None]:
     """Return the rows that fit on a page, and a cursor to the last of them if more follow."""
-    page, rest = take_page(rows, limit, lambda row: asdict(row[1]), SizeBudget())
+    page, rest = take_page(rows, limit, SizeBudget(), lambda row: row[1])
     return [row for _, row in page], None if rest is None else cursors.encode(page[-1][0])
 
 

@@ -1,7 +1,6 @@
 """Reads of a conversation: its recent, old or all messages, and its summary."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from shared.aws.dynamodb import Item, Keys
 from shared.memory import keys
@@ -40,7 +39,7 @@ class MessageHistory:
     def recent(self, count: int) -> list[ChatMessage]:
         """Return the last `count` messages, oldest first, or the newest of them that fit in a response."""
         newest_first = (_message(item) for item in self.newest_items(count))
-        messages, _ = take_page(newest_first, None, asdict, SizeBudget())
+        messages, _ = take_page(newest_first, None, SizeBudget())
         return messages[::-1]
 
     def newest_items(self, count: int) -> list[Item]:
@@ -60,7 +59,7 @@ class MessageHistory:
         before = keys.LAST_NUMBER if cursor is None else self._start(cursor)
         slots = self._slots(1, before, limit + 1, descending=True)
         messages = (self._numbered(item) for item in slots if is_message(item))
-        page, rest = take_page(messages, limit, asdict, SizeBudget())
+        page, rest = take_page(messages, limit, SizeBudget())
         return NumberedMessagePage(page, None if rest is None else cursors.encode(self.header.generation, rest.number))
 
     def details(self, keep_recent: int) -> ConversationDetails:
@@ -155,7 +154,7 @@ class MessageHistory:
         if first > last:
             return [], None
         slots = self._slots(first, last, None if limit is None else limit + 1)
-        items, rest = take_page(filter(is_message, slots), limit, lambda item: asdict(_message(item)), budget)
+        items, rest = take_page(filter(is_message, slots), limit, budget, _message)
         next_cursor = None if rest is None else cursors.encode(self.header.generation, keys.number(rest["sk"]))
         return [_message(item) for item in items], next_cursor
 

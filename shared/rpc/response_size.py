@@ -1,8 +1,10 @@
 """Pages that fit in a function's response."""
 
-import json
 from collections.abc import Callable, Iterable
+from json.encoder import encode_basestring
 from typing import Any, Final, TypeVar
+
+from pydantic_core import to_json
 
 T = TypeVar("T")
 
@@ -24,12 +26,15 @@ class SizeBudget:
 
 
 def take_page(
-    items: Iterable[T], limit: int | None, as_json: Callable[[T], Any], budget: SizeBudget
+    items: Iterable[T], limit: int | None, budget: SizeBudget, value_of: Callable[[T], Any] | None = None
 ) -> tuple[list[T], T | None]:
-    """Return the first items, as many as `limit` and `budget` allow but at least one, and the next item if any."""
+    """Return the first items, as many as `limit` and `budget` allow but at least one, and the next item if any.
+
+    A response has the values of items, JSON or dataclasses: the items themselves unless `value_of` returns them.
+    """
     page: list[T] = []
     for item in items:
-        if len(page) == limit or not (budget.try_add(as_json(item)) or not page):
+        if len(page) == limit or not (budget.try_add(value_of(item) if value_of else item) or not page):
             return page, item
         page.append(item)
     return page, None
@@ -37,7 +42,7 @@ def take_page(
 
 def answer_bytes(value: Any, *, nested: int = 0) -> int:
     """Return the size of `value` in a response, inside `nested` further JSON texts."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = to_json(value).decode("utf-8")
     for _ in range(nested + 1):
-        text = json.dumps(text, ensure_ascii=False)
+        text = encode_basestring(text)
     return len(text.encode("utf-8"))
