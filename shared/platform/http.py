@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _MAX_IDLE: Final = 100
-_MAX_LINE: Final = 65_536
+_MAX_HEAD: Final = 65_536
 _MAX_HEADERS: Final = 100
 _RECEIVED: Final = 65_536
 _STATUS: Final = re.compile(r"HTTP/1\.([01]) (\d\d\d)(?: .*)?")
@@ -68,6 +68,11 @@ class HttpClient:
     def authority(self) -> str:
         """The server's host and port, for the header `host`."""
         return self._parts.netloc or "localhost"
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """True if only the holders of a Unix socket reach the server, which verifies no signature."""
+        return self._parts.scheme in runtime.sockets
 
     def send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
@@ -197,13 +202,23 @@ class _Received:
         return self._start == len(self._bytes)
 
     def line(self) -> str:
-        """Return the bytes before the next line break, and skip it."""
-        while (end := self._bytes.find(b"\r\n", self._start)) < 0:
-            if len(self._bytes) - self._start > _MAX_LINE:
+        """Return the text before the next line break, and skip it."""
+        return self._until(b"\r\n")
+
+    def lines(self) -> list[str]:
+        """Return the lines before the next empty line, and skip that."""
+        # A line break before the first line stands for the one of the line that was read before.
+        self._start -= 2
+        return self._until(b"\r\n\r\n").split("\r\n")[1:]
+
+    def _until(self, end: bytes) -> str:
+        while (found := self._bytes.find(end, self._start)) < 0:
+            if len(self._bytes) - self._start > _MAX_HEAD:
                 raise _NoResponse
             self._bytes, self._start = self._bytes[self._start :] + self._receive(), 0
-        line, self._start = self._bytes[self._start : end], end + 2
-        return line.decode("latin-1")
+        text = self._bytes[self._start : found].decode("latin-1")
+        self._start = found + len(end)
+        return text
 
     def exactly(self, size: int) -> bytes:
         """Return the next `size` bytes."""
@@ -275,16 +290,16 @@ def _read_response(received: _Received, max_bytes: float) -> _Response:
 
 def _read_headers(received: _Received) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for _ in range(_MAX_HEADERS):
-        line = received.line()
-        if not line:
-            return headers
+    lines = received.lines()
+    if len(lines) > _MAX_HEADERS:
+        raise _NoResponse
+    for line in lines:
         name, colon, value = line.partition(":")
         name = name.lower()
         if not colon or name.strip() != name or (name == "content-length" and name in headers):
             raise _NoResponse
         headers[name] = value.strip()
-    raise _NoResponse
+    return headers
 
 
 def _read_chunks(received: _Received, coding: str, max_bytes: float) -> bytes:

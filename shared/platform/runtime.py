@@ -56,7 +56,10 @@ class Runtime:
     is_disk_full: Callable[[], bool] | None = None
     """Tells if this machine's disk is full: then reads go on without the records that they would write."""
     sockets: dict[str, Callable[[str, float], socket.socket]] = field(default_factory=dict)
-    """Connections to URLs with schemes of this machine: each takes a path and a time-out in seconds."""
+    """Connections to URLs with schemes of this machine: each takes a path and a time-out in seconds.
+
+    Their servers verify no signature, because only Kho reaches them.
+    """
 
 
 runtime: Final = Runtime()
