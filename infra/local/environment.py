@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infra.local.template import Template
+    from shared.knowledge.folder_sync import FileSource
 
 
 _LOOPBACK: Final = "127.0.0.1,localhost,::1"
@@ -70,8 +71,19 @@ def prepare(
         libraries |= _NO_CREDENTIALS
         removed = _OF_CREDENTIALS
     set_for_libraries(libraries, without=removed)
-    runtime.environment = {name: value for name, value in environment.items() if name not in removed} | libraries
+    _set_parts({name: value for name, value in environment.items() if name not in removed} | libraries)
     runtime.open_index = open_index
+
+
+def adopt(variables: Mapping[str, str], library_variables: Mapping[str, str], file_source: FileSource | None) -> None:
+    """Set the parts and the variables of a worker, as they are in the process that has started it."""
+    set_for_libraries(library_variables, without=[name for name in os.environ if name not in library_variables])
+    _set_parts(variables)
+    runtime.file_source = file_source
+
+
+def _set_parts(variables: Mapping[str, str]) -> None:
+    runtime.environment = variables
     runtime.is_disk_full = is_store_full
     runtime.sockets[passed_socket.SCHEME] = passed_socket.connect
     config.cache_clear()

@@ -16,6 +16,7 @@ from shared.rpc.invocation import FunctionCrashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
 
     from infra.local.template import FunctionDefinition
 
@@ -46,23 +47,34 @@ class Functions:
 
     def __call__(self, function: str, payload: bytes) -> bytes:
         """Run a function. Raise TimeoutError when its configured timeout is over."""
-        running = self._pool.submit(self._run, function, payload)
-        return running.result(timeout=self._functions[function].timeout)
+        return self.submit(function, payload).result(timeout=self.timeout(function))
+
+    def submit(self, function: str, payload: bytes) -> Future[bytes]:
+        """Begin to run a function in a thread of its own. Its result is `FunctionCrashed` if it makes none."""
+        return self._pool.submit(self._run, function, payload)
+
+    def timeout(self, function: str) -> float:
+        """Return the function's configured timeout in seconds."""
+        return self._functions[function].timeout
+
+    def run(self, name: str, event: Any) -> Any:
+        """Run a function on an event in this thread, without its timeout. Raise `FunctionCrashed` if it fails."""
+        handler = self._handlers.get(name) or self._import(name)
+        reset = function_variables.set(self._functions[name].variables)
+        try:
+            return handler(event, LambdaContext(name))
+        except Exception as error:
+            logger.exception("function crashed", extra={"function": name})
+            raise FunctionCrashed(name) from error
+        finally:
+            function_variables.reset(reset)
 
     def close(self) -> None:
         """Cancel invocations that have not started."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, name: str, payload: bytes) -> bytes:
-        handler = self._handlers.get(name) or self._import(name)
-        reset = function_variables.set(self._functions[name].variables)
-        try:
-            return json.dumps(handler(json.loads(payload), LambdaContext(name)), ensure_ascii=False).encode("utf-8")
-        except Exception as error:
-            logger.exception("function crashed", extra={"function": name})
-            raise FunctionCrashed(name) from error
-        finally:
-            function_variables.reset(reset)
+        return json.dumps(self.run(name, json.loads(payload)), ensure_ascii=False).encode("utf-8")
 
     def _import(self, name: str) -> Callable[[Any, Any], Any]:
         module, _, attribute = self._functions[name].handler.rpartition(".")

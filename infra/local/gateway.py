@@ -14,9 +14,9 @@ import secrets
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +24,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import StreamingResponse
 
 from api.http_events import HttpRequest, accepts_gzip, error_response
+from infra.local.call_queue import CallQueue
 from shared.devices.firmware_releases import LOCAL_PREFIX, open_file
 from shared.platform.telemetry import correlation_id_from
+from shared.platform.ttl_cache import TtlCache
 from shared.rpc.errors import (
     Internal,
     KhoError,
@@ -41,7 +43,7 @@ from shared.rpc.strict_json import encodable
 from shared.rpc.web_origin import refuse_foreign_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
@@ -59,6 +61,11 @@ _MAX_WAITING_LINES: Final = 1000
 _MAX_SHOWN_PATH: Final = 200
 _MIN_COMPRESSED_BYTES: Final = 1024
 _FILE_PART: Final = 65_536
+_VERIFIED_SECONDS: Final = 60.0
+_MAX_ESCAPED_BYTES: Final = 6
+"""The most bytes that a character takes in an event: a control character's escape."""
+_MAX_HEADER_EVENT_BYTES: Final = 1 << 18
+"""More than an event takes without its body."""
 _TEXT: Final = re.compile(r"text/|application/(json|javascript|xml)|application/[^;]+\+(json|xml)")
 
 
@@ -101,6 +108,25 @@ CORS: Final = {
 CORS_MAX_AGE: Final = 600
 
 
+class Connection:
+    """The connection of a request, which may record the steps of its call."""
+
+    def note(self, scope: Scope, body: bytes) -> None:
+        """Note the request."""
+
+    def begin(self) -> None:
+        """Begin the call."""
+
+    def answer(self) -> None:
+        """Begin the response."""
+
+    def end(self) -> None:
+        """End the response."""
+
+
+_CONNECTION: Final = Connection()
+
+
 class _ClientDisconnected(Exception):
     pass
 
@@ -117,18 +143,21 @@ class Gateway:
         access_log: LogAccess,
         origins: Sequence[str] = (),
         firmware: Path | None = None,
-        threads: int = 512,
+        calls: CallQueue | None = None,
     ) -> None:
         # As in API Gateway, a path without variables precedes one with them.
+        self._routes = {route.key: route for route in template.routes if "{" not in route.path}
         routes = sorted(template.routes, key=lambda route: route.path.count("{"))
-        self._routes = [(_pattern(route.path), route) for route in routes]
+        self._patterns = [(_pattern(route.path), route) for route in routes]
         self._authorizer = template.authorizer
         self._functions = functions
         self._authorizing = authorizing
         self._origins = origins
         self._firmware = firmware
         self._access_log = access_log
-        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gateway")
+        self._calls = calls or CallQueue()
+        self._verified: TtlCache[str, bool] = TtlCache(_VERIFIED_SECONDS)
+        """The credentials whose calls have a turn of their own. Calls of others share that of their address."""
         self._requests: dict[object, tuple[str, str]] = {}
 
     def requests(self) -> list[str]:
@@ -137,40 +166,49 @@ class Gateway:
 
     def close(self) -> None:
         """Cancel requests that have not started."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._calls.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         started = time.perf_counter()
         key = object()
         self._requests[key] = scope["method"], scope["path"]
+        connection: Connection = scope.get("state", {}).get("connection", _CONNECTION)
         try:
             body = await _read(receive)
             # uvicorn sends no body in response to HEAD.
             request = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-            loop = asyncio.get_running_loop()
-            response = await loop.run_in_executor(self._pool, lambda: _compressed(scope, self._respond(request, body)))
+            connection.note(scope, body or b"")
+            response = await self._respond(request, body, connection)
         except _ClientDisconnected:
             return  # an incomplete request is not executed
         except asyncio.CancelledError:  # the server ends
             response = _error(_event(scope, b""), OutOfTime())
         finally:
             del self._requests[key]
+        connection.answer()
         await response(scope, receive, send)
+        connection.end()
         self._access_log(scope["method"], scope["path"], response.status_code, time.perf_counter() - started)
 
-    def _respond(self, scope: Scope, body: bytes | None) -> _GatewayResponse | StreamingResponse:
+    async def _respond(
+        self, scope: Scope, body: bytes | None, connection: Connection
+    ) -> _GatewayResponse | StreamingResponse:
         event = _event(scope, body or b"")
         try:
-            return self._invoke(event, too_large=body is None)
+            return await self._invoke(event, connection, too_large=body is None)
+        except TimeoutError:
+            return _error(event, OutOfTime())
         except KhoError as error:
             return _error(event, error)
 
-    def _invoke(self, event: dict[str, Any], *, too_large: bool) -> _GatewayResponse | StreamingResponse:
+    async def _invoke(
+        self, event: dict[str, Any], connection: Connection, *, too_large: bool
+    ) -> _GatewayResponse | StreamingResponse:
         """Invoke the route's function, unless the gateway refuses the request."""
-        headers = event["headers"]
+        headers, context = event["headers"], event["requestContext"]["http"]
         refuse_foreign_pages(headers, is_open=not self._authorizing, origins=self._origins)
-        verb, path = event["requestContext"]["http"]["method"], event["rawPath"]
+        verb, path = context["method"], event["rawPath"]
         if self._firmware and path.startswith(LOCAL_PREFIX) and (file := open_file(self._firmware, path)):
             name = path.removeprefix(LOCAL_PREFIX)
             return _firmware_response(file, name, verb, HttpRequest.from_event(event).correlation_id)
@@ -180,15 +218,28 @@ class Gateway:
         event["routeKey"] = event["requestContext"]["routeKey"] = route.key
         if parameters:
             event["pathParameters"] = parameters
-        if self._authorizing and route.authorized:
-            self._authorize(event)
-        payload = json.dumps(event, ensure_ascii=False).encode("utf-8")
-        if len(payload) > MAX_EVENT_BYTES:
-            raise TooLarge("The request exceeds 6 MB.")
-        raw = self._call(route.function, payload, event)
-        if len(raw) > MAX_EVENT_BYTES:
+        must_authorize = self._authorizing and route.authorized
+        seconds = self._functions.timeout(route.function)
+        if must_authorize:
+            seconds += self._functions.timeout(self._authorizer)
+        credential = headers.get("authorization", "")
+        caller = credential if self._verified.get(credential) else context["sourceIp"]
+        work = partial(self._call, route.function, event, authorizing=must_authorize)
+        return await self._calls.run(caller, seconds, connection.begin, work)
+
+    def _call(self, function: str, event: dict[str, Any], *, authorizing: bool) -> _GatewayResponse:
+        """Run the function in this thread, after the authorizer if the route has one."""
+        try:
+            if authorizing:
+                self._authorize(event)
+            if not _fits(event.get("body")) and len(_encoded(event)) > MAX_EVENT_BYTES:
+                raise TooLarge("The request exceeds 6 MB.")
+            result = self._functions.run(function, event)
+        except FunctionCrashed:
+            raise _internal(event) from None
+        if not _fits(result["body"]) and len(_encoded(result)) > MAX_EVENT_BYTES:
             raise _internal(event)
-        return _GatewayResponse.from_result(json.loads(raw))
+        return _compressed(event["headers"], _GatewayResponse.from_result(result))
 
     def _authorize(self, event: dict[str, Any]) -> None:
         """Invoke the authorizer and add its context to the event. Raise an error if the caller is refused."""
@@ -196,21 +247,16 @@ class Gateway:
             raise NotSignedIn
         request = {name: event[name] for name in ("version", "routeKey", "rawPath", "headers", "requestContext")}
         request |= {"type": "REQUEST", "identitySource": [event["headers"]["authorization"]]}
-        result = json.loads(self._call(self._authorizer, json.dumps(request).encode(), event))
+        result = self._functions.run(self._authorizer, request)
         if not result["isAuthorized"]:
             raise NotAllowed
+        self._verified.put(event["headers"]["authorization"], value=True)
         event["requestContext"]["authorizer"] = {"lambda": result["context"]}
 
-    def _call(self, function: str, payload: bytes, event: dict[str, Any]) -> bytes:
-        try:
-            return self._functions(function, payload)
-        except TimeoutError:
-            raise OutOfTime from None
-        except FunctionCrashed:
-            raise _internal(event) from None
-
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        matches = [(route, match) for pattern, route in self._routes if (match := pattern.fullmatch(path))]
+        if route := self._routes.get(f"{method} {path}"):
+            return route, {}
+        matches = [(route, match) for pattern, route in self._patterns if (match := pattern.fullmatch(path))]
         for route, match in matches:
             if route.method == method:
                 return route, match.groupdict()
@@ -223,7 +269,7 @@ class Gateway:
     def _unknown(self, path: str) -> UnknownMethod:
         """Build the error of a path without a route; its guidance names the most similar path."""
         shown = _shown(path)
-        similar = get_close_matches(shown, {route.path for _, route in self._routes}, n=1)
+        similar = get_close_matches(shown, {route.path for _, route in self._patterns}, n=1)
         guidance = f"Did you mean {similar[0]}? {UnknownMethod.advice}" if similar else UnknownMethod.advice
         return UnknownMethod(f"There is no endpoint {shown}.", details={"path": shown}, guidance=guidance)
 
@@ -322,16 +368,23 @@ def _parts(file: FileIO, size: int) -> Iterator[bytes]:
             yield part
 
 
-def _compressed(scope: Scope, response: _GatewayResponse | StreamingResponse) -> _GatewayResponse | StreamingResponse:
+def _compressed(headers: Mapping[str, str], response: _GatewayResponse) -> _GatewayResponse:
     """Compress a large text if the client accepts gzip, and no function has compressed it."""
-    if isinstance(response, StreamingResponse):
+    if len(response.body) <= _MIN_COMPRESSED_BYTES or not accepts_gzip(headers):
         return response
-    is_text = _TEXT.match(response.headers.get("content-type", "")) and "content-encoding" not in response.headers
-    accepted = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    if len(response.body) <= _MIN_COMPRESSED_BYTES or not is_text or not accepts_gzip(accepted):
+    if "content-encoding" in response.headers or not _TEXT.match(response.headers.get("content-type", "")):
         return response
-    headers = response.headers | {"content-encoding": "gzip", "vary": "accept-encoding"}
-    return replace(response, headers=headers, body=gzip.compress(response.body, compresslevel=5, mtime=0))
+    compressed = response.headers | {"content-encoding": "gzip", "vary": "accept-encoding"}
+    return replace(response, headers=compressed, body=gzip.compress(response.body, compresslevel=5, mtime=0))
+
+
+def _fits(body: str | None) -> bool:
+    """Return True if an event with this body is certainly within Lambda's limit. Only others are measured."""
+    return len(body or "") * _MAX_ESCAPED_BYTES < MAX_EVENT_BYTES - _MAX_HEADER_EVENT_BYTES
+
+
+def _encoded(event: dict[str, Any]) -> bytes:
+    return json.dumps(event, ensure_ascii=False).encode("utf-8")
 
 
 def _shown(path: str) -> str:

@@ -7,16 +7,12 @@ import contextlib
 import json
 import os
 import shlex
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
-
-import uvicorn
 
 from infra.local.data_folder import ServerInfo, write_server_info
 from infra.local.functions import Functions
-from infra.local.gateway import AccessLog, Gateway, with_cors
-from infra.local.http_protocol import BoundedHttpProtocol
+from infra.local.http_server import HttpServer, http_settings, make_gateway
 from infra.local.iot.broker_transport import BrokerTransport
 from infra.local.iot.iot_core import EmbeddedIotCore, configure_functions
 from infra.local.iot.rules.dispatcher import RuleDispatcher
@@ -27,6 +23,9 @@ from infra.local.shutdown import STOP_SECONDS, join_all
 from infra.local.sockets import address_of
 from infra.local.streams import StreamReader, forget_former_readers
 from infra.local.ttl import TtlSweeper
+from infra.local.workers.pool import WorkerPool
+from infra.local.workers.shared_indexes import SharedIndexes
+from infra.local.workers.worker import Settings
 from shared.aws.delivery_attempts import end_attempts
 from shared.devices.webhook_delivery import stop_deliveries
 from shared.platform.config import config
@@ -35,14 +34,13 @@ from shared.search.index import close_index
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
     from contextlib import AbstractContextManager
-
-    from starlette.types import ASGIApp
+    from pathlib import Path
 
     from infra.local.iot.iot_core import LocalIotCore
     from infra.local.shutdown import Shutdown
     from infra.local.template import Template
+    from infra.local.workers.nursery import Nursery
 
 
 def run(  # noqa: PLR0913 - each is a part of the machine
@@ -55,6 +53,8 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     shutdown: Shutdown,
     authorizing: bool,
     durable: bool,
+    workers: int,
+    nursery: Nursery | None,
 ) -> None:
     """Serve until the shutdown begins. Then finish the requests, and close every service."""
     with ExitStack() as stack:
@@ -82,18 +82,6 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         rules = RuleDispatcher(template.rules, iot_core.broker, functions)
         stack.callback(rules.close)
         stack.callback(sample_devices().close)
-        access_log = AccessLog()
-        access_log.start()
-        gateway = Gateway(
-            template,
-            functions,
-            authorizing=authorizing,
-            access_log=access_log.access,
-            # The sign-in page sends its form from the public address, even if a proxy calls another.
-            origins=tuple(filter(None, (*config().cors_origins, config().public_url))),
-            firmware=Path(config().firmware_folder) if config().firmware_folder else None,
-        )
-        stack.callback(gateway.close)
         forget_former_readers(data, [trigger.function for trigger in template.streams])
         readers = [StreamReader(trigger, store_url, functions, data) for trigger in template.streams]
         schedules = [ScheduledInvocations(trigger, functions) for trigger in template.schedules]
@@ -107,42 +95,39 @@ def run(  # noqa: PLR0913 - each is a part of the machine
         stack.callback(close_index)
         stack.callback(stop_deliveries)
         stack.callback(end_attempts)
-        application = with_cors(gateway, config().cors_origins)
-        server = _Server(http_settings(application, end_seconds=shutdown.request_seconds))
 
-        def end() -> None:
-            server.should_exit = True
+        def announce() -> None:
+            with contextlib.suppress(OSError):  # its output may be a file on a full disk
+                _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
 
-        shutdown.end_gracefully(end, gateway.requests)
-        with contextlib.suppress(OSError):  # its output may be a file on a full disk
-            _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
-        asyncio.run(server.serve(sockets=[listener]))
+        if nursery:
+            indexes = SharedIndexes()
+            stack.callback(indexes.close)
+            runtime.open_index = indexes.open
+            settings = Settings(
+                template,
+                dict(runtime.environment),
+                dict(os.environ),
+                runtime.file_source,
+                authorizing=authorizing,
+                request_seconds=shutdown.request_seconds,
+            )
+            pool = WorkerPool(nursery, settings, listener, functions, indexes, count=workers)
+            shutdown.end_gracefully(pool.end, pool.requests)
+            pool.wait_until_ready()
+            announce()
+            pool.serve()
+        else:
+            gateway, application = make_gateway(template, functions, authorizing=authorizing)
+            stack.callback(gateway.close)
+            server = HttpServer(http_settings(application, end_seconds=shutdown.request_seconds))
 
+            def end() -> None:
+                server.should_exit = True
 
-class _Server(uvicorn.Server):
-    """An HTTP server that leaves the process's signals to `Shutdown`."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Serve."""
-        yield
-
-
-def http_settings(
-    gateway: ASGIApp, protocol: type[BoundedHttpProtocol] = BoundedHttpProtocol, end_seconds: float | None = None
-) -> uvicorn.Config:
-    """Return uvicorn's settings for the gateway. At the server's end, requests have `end_seconds` to end."""
-    return uvicorn.Config(
-        gateway,
-        http=protocol,
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=65,
-        timeout_graceful_shutdown=end_seconds,  # type: ignore[arg-type]  # annotated as whole seconds
-    )
+            shutdown.end_gracefully(end, gateway.requests)
+            announce()
+            asyncio.run(server.serve(sockets=[listener]))
 
 
 def _print_banner(listener: socket.socket, mqtt_url: str, data: Path, *, authorizing: bool, durable: bool) -> None:

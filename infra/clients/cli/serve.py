@@ -29,6 +29,8 @@ from infra.local.shutdown import GRACE_SECONDS, Shutdown
 from infra.local.sockets import address_of, listen, network_address_of
 from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import Template, load
+from infra.local.workers.nursery import SUPPORTED, Nursery
+from infra.local.workers.owned_functions import functions_of_workers
 from shared.platform.config import Auth
 
 _MQTT_PORT: Final = 1883
@@ -36,6 +38,7 @@ _CONNECT_SECONDS: Final = 5
 _PDF_SECONDS: Final = 10
 """The time limit for extracting a PDF within a request, which then also waits for the embedding."""
 _MAX_GRACE_SECONDS: Final = 3600
+_MAX_WORKERS: Final = 64
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -55,6 +58,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     root: tuple[Path, ...] = (),
     cors_origins: str = "",
     public_url: str = "",
+    workers: int = 1,
     grace_seconds: float = GRACE_SECONDS,
 ) -> None:
     """Serve template.yaml on this machine, with every service embedded.
@@ -80,6 +84,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             default: none.
         public_url: The address under which clients reach this server, such as https://kho.example.com, for OAuth;
             default: the address that is listened on, if it is a loopback one.
+        workers: The number of processes that serve callers and run functions. With 1, this process does it.
         grace_seconds: The seconds in which the server ends when it is asked to, by force if need be.
     """
     shutdown = _watch_signals(grace_seconds)
@@ -88,6 +93,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             f"{host} is not a loopback address: use --auth required, and create keys with 'kho keys create'."
         )
     _require_folders(root)
+    count = _worker_count(workers)
     template = load()
     data = data.resolve()
     with ExitStack() as stack:
@@ -102,6 +108,9 @@ def serve(  # noqa: PLR0913 - one argument an option
             stack.callback(mqtt_listener.close)
         else:
             _check_broker(mqtt_url)
+        nursery = Nursery(functions_of_workers(template)) if count > 1 else None
+        if nursery:
+            stack.callback(nursery.close)
         options = {
             "KHO_QDRANT_URL": qdrant_url,
             "KHO_CORS_ORIGINS": cors_origins,
@@ -136,8 +145,18 @@ def serve(  # noqa: PLR0913 - one argument an option
             shutdown=shutdown,
             authorizing=authorizing,
             durable=bool(aws_endpoint) or DURABLE,
+            workers=count,
+            nursery=nursery,
         )
     shutdown.finish()
+
+
+def _worker_count(workers: int) -> int:
+    if not 1 <= workers <= _MAX_WORKERS:
+        exit_with_error(f"--workers (KHO_WORKERS) takes 1 to {_MAX_WORKERS}, not {workers}.")
+    if workers > 1 and not SUPPORTED:
+        exit_with_error("Several workers need Linux. Start with --workers 1 (KHO_WORKERS).")
+    return workers
 
 
 def _require_valid_settings() -> None:

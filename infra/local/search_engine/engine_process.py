@@ -31,7 +31,7 @@ def main() -> None:
     """Open the index, then run operations until the parent closes it or ends."""
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     inherited, space, folder, lock_seconds = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the parent process
-    control, *connections = [_connection(each) for each in inherited]
+    control, *connections = [_connection(each) for each in inherited[:-1]]
     try:
         store = EmbeddedVectorStore(space, folder, lock_seconds)
     except BaseException as error:  # the engine's panics are no Exception
@@ -39,6 +39,7 @@ def main() -> None:
         return
     for each in connections:
         threading.Thread(target=_serve, args=[store, each], daemon=True).start()
+    threading.Thread(target=_serve_others, args=[store, inherited[-1]], daemon=True).start()
     try:
         _respond(control)
         pickle.load(control)  # noqa: S301 - written by the parent process
@@ -49,10 +50,23 @@ def main() -> None:
     os._exit(0)
 
 
-def _connection(inherited: Any) -> Connection:
+def _socket(inherited: Any) -> socket.socket:
     if sys.platform == "win32":
-        return socket.fromshare(inherited).makefile("rwb")
-    return socket.socket(fileno=inherited).makefile("rwb")
+        return socket.fromshare(inherited)
+    return socket.socket(fileno=inherited)
+
+
+def _connection(inherited: Any) -> Connection:
+    return _socket(inherited).makefile("rwb")
+
+
+def _serve_others(store: EmbeddedVectorStore, inherited: Any) -> None:
+    """Serve the connections of other processes, which the parent passes on. There are none on Windows."""
+    passing = _socket(inherited)
+    with suppress(OSError, AttributeError):
+        while descriptors := socket.recv_fds(passing, 1, 1)[1]:
+            connection = _connection(descriptors[0])
+            threading.Thread(target=_serve, args=[store, connection], daemon=True).start()
 
 
 def _respond(connection: Connection, result: Any = None, error: BaseException | None = None) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from array import array
 from contextlib import suppress
 from dataclasses import replace
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
     Connection = BufferedRWPair[Any, Any]
 
-_CONNECTIONS: Final = 16
+CONNECTIONS: Final = 16
+"""The calls of a process that run at the same time, and one for its control."""
+BROKEN: Final = (EOFError, OSError, pickle.UnpicklingError)
 _RETRY_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 30
 _LOCK_SECONDS: Final = 10
@@ -72,16 +75,8 @@ def is_readable(space: Space, folder: Path) -> bool:
     return True
 
 
-class IndexProcess:
-    """The store of one folder, run by a child process. Raise what the child raises if it cannot open the folder."""
-
-    def __init__(self, space: Space, folder: Path) -> None:
-        self._space = space
-        self._folder = folder
-        self._starting = threading.Lock()
-        self._closed = False
-        self._retry_at = 0.0
-        self._engine = self._start()
+class IndexOperations(ABC):
+    """The operations of a store that another process runs."""
 
     def write(self, points: Sequence[Point], version: int) -> None:
         """Upsert `points` at `version`, skipping ids stored at a newer version."""
@@ -139,11 +134,35 @@ class IndexProcess:
         results: list[dict[str, float]] = self._call("search", packed)
         return results
 
+    @abstractmethod
+    def _call(self, operation: str, *arguments: Any) -> Any:
+        """Run one operation there."""
+
+
+class IndexProcess(IndexOperations):
+    """The store of one folder, run by a child process. Raise what the child raises if it cannot open the folder."""
+
+    def __init__(self, space: Space, folder: Path) -> None:
+        self._space = space
+        self._folder = folder
+        self._starting = threading.Lock()
+        self._closed = False
+        self._retry_at = 0.0
+        self._engine = self._start()
+
+    def connect(self) -> socket.socket | None:
+        """Return a connection for another process, None if the index was not created because the disk is full."""
+        try:
+            return self._running().connect()
+        except _EngineEnded:
+            raise Unavailable("The index is not answering.") from None
+
     def close(self) -> None:
         """Close the store. Everything written is kept; calls in progress get `Unavailable`."""
-        self._closed = True
         with self._starting:
-            self._engine.close()
+            if not self._closed:
+                self._closed = True
+                self._engine.close()
 
     def _call(self, operation: str, *arguments: Any) -> Any:
         try:
@@ -157,7 +176,7 @@ class IndexProcess:
             logger.warning("index", extra={"operation": operation, "failure": f"{self._folder}: {failure.message}"})
             raise failure from None
 
-    def _running(self) -> _Engine | _MissingIndex:
+    def _running(self) -> _Engine | MissingIndex:
         """Return the engine. Restart it if it has ended."""
         with self._starting:
             if self._closed or self._engine.is_running:
@@ -175,15 +194,15 @@ class IndexProcess:
                 self._retry_at = time.monotonic() + _RETRY_SECONDS
             return self._engine
 
-    def _start(self) -> _Engine | _MissingIndex:
+    def _start(self) -> _Engine | MissingIndex:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                return _MissingIndex()
+                return MissingIndex()
             raise
         if is_full(self._folder) and not (self._folder / "shard").exists():
-            return _MissingIndex()
+            return MissingIndex()
         engine = _Engine(self._space, self._folder)
         try:
             engine.wait_until_open()
@@ -198,10 +217,13 @@ class _EngineEnded(Exception):
     """The engine's process ended before it answered."""
 
 
-class _MissingIndex:
+class MissingIndex:
     """An index that was not created yet because the disk is full. It holds nothing and takes nothing."""
 
     is_running = False
+
+    def connect(self) -> None:
+        """Return no connection."""
 
     def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Return what the operation finds in an empty index. Refuse writes."""
@@ -227,7 +249,7 @@ class _Engine:
     """One run of the child process. Each call has a connection to itself: none waits for another thread."""
 
     def __init__(self, space: Space, folder: Path) -> None:
-        pairs = [socket.socketpair() for _ in range(_CONNECTIONS)]
+        pairs = [socket.socketpair() for _ in range(CONNECTIONS + 1)]
         theirs = [each for _, each in pairs]
         self._process = subprocess.Popen(  # noqa: S603 - our own words only
             module_command("infra.local.search_engine.engine_process"),
@@ -245,6 +267,8 @@ class _Engine:
         with suppress(OSError), self._process.stdin as opening:  # if it has ended, the first response is missing
             opening.write(pickle.dumps((inherited, space, str(folder), _LOCK_SECONDS)))
         self._free: queue.LifoQueue[Connection] = queue.LifoQueue()
+        self._passing = pairs.pop()[0]
+        theirs[-1].close()
         self._connections: list[Connection] = [ours.makefile("rwb") for ours, _ in pairs]
         self._control, *others = self._connections
         for each in others:
@@ -280,6 +304,17 @@ class _Engine:
         finally:
             self._free.put(connection)
 
+    def connect(self) -> socket.socket:
+        """Return one more connection to the process, for another process."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                socket.send_fds(self._passing, [b"\0"], [theirs.fileno()])
+            except OSError:
+                ours.close()
+                raise _EngineEnded from None
+        return ours
+
     def close(self) -> None:
         """Close the index and end the process."""
         with suppress(_EngineEnded, EngineError):
@@ -293,6 +328,7 @@ class _Engine:
 
     def disconnect(self) -> None:
         """Close the connections to the process, which has ended."""
+        self._passing.close()
         for each in self._connections:
             with suppress(OSError):  # a request that was not sent
                 each.close()
@@ -300,11 +336,8 @@ class _Engine:
     def _exchange(self, connection: Connection, *request: Any) -> Any:
         """Send a request, if there is one, and return the response."""
         try:
-            if request:
-                connection.write(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
-                connection.flush()
-            result, error = pickle.load(connection)  # noqa: S301 - written by the child process
-        except (EOFError, OSError, pickle.UnpicklingError):
+            result, error = exchange(connection, *request)
+        except BROKEN:
             self._process.wait()
             raise _EngineEnded from None
         except BaseException:
@@ -316,6 +349,14 @@ class _Engine:
         if error:
             raise error
         return result
+
+
+def exchange(connection: Connection, *request: Any) -> Any:
+    """Send a request, if there is one. Return the response: a result and an error. Raise one of `BROKEN` without it."""
+    if request:
+        connection.write(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
+        connection.flush()
+    return pickle.load(connection)  # noqa: S301 - written by the child process
 
 
 def _packed(vectors: Any) -> Any:

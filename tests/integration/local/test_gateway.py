@@ -6,15 +6,13 @@ import asyncio
 import gzip
 import json
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
 from infra.local.gateway import CORS, CORS_MAX_AGE, Gateway, with_cors
 from infra.local.template import FILE, document, load
-
-if TYPE_CHECKING:
-    from infra.local.functions import Functions
+from tests.helpers.function_double import FunctionDouble
 
 TEMPLATE = load()
 
@@ -36,9 +34,6 @@ def messages(
 ) -> list[Any]:
     """Return the ASGI messages of a request if the function answers so."""
 
-    def functions(_name: str, _payload: bytes) -> bytes:
-        return answer
-
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -48,7 +43,11 @@ def messages(
         sent.append(message)
 
     gateway = Gateway(
-        load(), cast("Functions", functions), authorizing=False, access_log=lambda *_: None, origins=origins, threads=1
+        load(),
+        FunctionDouble(lambda: json.loads(answer)),
+        authorizing=False,
+        access_log=lambda *_: None,
+        origins=origins,
     )
     scope = {
         "type": "http",

@@ -12,15 +12,15 @@ import uvicorn
 
 from infra.local.gateway import Gateway
 from infra.local.http_protocol import MAX_HEADER_BYTES, BoundedHttpProtocol
-from infra.local.serve import http_settings
+from infra.local.http_server import http_settings
 from infra.local.sockets import listen
 from infra.local.template import load
+from tests.helpers.function_double import FunctionDouble
 from tests.helpers.wait import CEILING_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from infra.local.functions import Functions
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n"
 
@@ -139,12 +139,11 @@ def test_request_is_refused_when_the_server_ends_before_it() -> None:
     """An error tells the caller that the call may have taken effect."""
     running, released = threading.Event(), threading.Event()
 
-    def function(_name: str, _payload: bytes) -> bytes:
+    def function() -> None:
         running.set()
         released.wait(CEILING_SECONDS)
-        return b""
 
-    gateway = Gateway(load(), cast("Functions", function), authorizing=False, access_log=lambda *_: None)
+    gateway = Gateway(load(), FunctionDouble(function), authorizing=False, access_log=lambda *_: None)
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(http_settings(gateway, end_seconds=0.1))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))

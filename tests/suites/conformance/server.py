@@ -13,7 +13,7 @@ from api.mcp_transport import McpTransport
 from endpoints import mcp
 from infra.local.functions import Functions
 from infra.local.gateway import Gateway
-from infra.local.serve import http_settings
+from infra.local.http_server import http_settings
 from infra.local.sockets import address_of, listen
 from infra.local.template import load
 from shared.platform.runtime import runtime

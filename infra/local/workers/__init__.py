@@ -1,0 +1,1 @@
+"""Processes that serve HTTP and run functions at the same time, as instances do on Lambda."""
