@@ -199,6 +199,8 @@ BULK_EMBEDDING_INDEX: Final = SEARCH_INDEX._replace(
     policies=(*SEARCH_INDEX.policies, "BulkEmbeddingFunctionAccess", "EmbeddingModelAccess"), variables=_EMBEDDING
 )
 """The same for bulk work, which has an embedding function of its own."""
+MESSAGE_INDEX: Final = variables("KHO_MESSAGE_INDEX", "KHO_QDRANT_URL")
+"""The switch of the index of messages. Each function that writes or searches messages has it."""
 SPLITTING: Final = Dependency(layers=("KnowledgeLayer",))
 """Splitting of documents into passages."""
 EMBEDDING_MODEL: Final = Dependency(layers=("EmbeddingLayer",), memory=INDEX_MEMORY)

@@ -1,10 +1,6 @@
 """memory-server/memory/add_message: append one message to a conversation."""
 
-from typing import Annotated
-
-from pydantic import Field
-
-from api.deployment import lambda_function, table
+from api.deployment import MESSAGE_INDEX, lambda_function, table
 from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
@@ -20,12 +16,12 @@ class AddMessageParams(ConversationParams):
     role: Role
     content: Content
     name: Speaker | None = None
-    subject: (
-        Annotated[Subject, Field(description="whose conversation it is; another one than stored is refused")] | None
-    ) = None
+    subject: Subject | None = None
 
 
-@lambda_function(table("Memory", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"))
+@lambda_function(
+    table("Memory", "BatchWriteItem", "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"), MESSAGE_INDEX
+)
 @method(
     "memory-server/memory/add_message",
     role="writer",

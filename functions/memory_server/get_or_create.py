@@ -1,11 +1,8 @@
 """memory-server/memory/get_or_create: get an existing conversation or create a new one."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from pydantic import Field
-
-from api.deployment import lambda_function, table
+from api.deployment import MESSAGE_INDEX, lambda_function, table
 from api.handler import method
 from memory_server.stores import conversations
 from shared.memory.models import ConversationId, Subject
@@ -19,9 +16,7 @@ class GetOrCreate(Params):
     """The conversation. Without an id, a new one."""
 
     conversation_id: ConversationId | None = None
-    subject: (
-        Annotated[Subject, Field(description="whose conversation it is; another one than stored is refused")] | None
-    ) = None
+    subject: Subject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +26,7 @@ class ConversationResponse:
     conversation_id: str
 
 
-@lambda_function(table("Memory", "ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"))
+@lambda_function(table("Memory", "ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"), MESSAGE_INDEX)
 @method(
     "memory-server/memory/get_or_create",
     role="writer",

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import lambda_function, table
+from api.deployment import MESSAGE_INDEX, lambda_function, table
 from api.handler import method
 from memory_server import ConversationParams
 from memory_server.stores import conversations
@@ -23,7 +23,7 @@ class SetExpiry(ConversationParams):
     ]
 
 
-@lambda_function(table("Memory", "GetItem", "PutItem", "UpdateItem"))
+@lambda_function(table("Memory", "GetItem", "PutItem", "UpdateItem"), MESSAGE_INDEX)
 @method(
     "memory-server/memory/set_expiry",
     role="writer",

@@ -5,7 +5,7 @@ REMOVE record, when the TTL expires, deletes items that a concurrent writer has 
 TTL when the purge of its conversation is due. An erasure item changes until no conversation of its subject is left.
 """
 
-from api.deployment import STREAM_SECONDS, TableStream, change, lambda_function, table
+from api.deployment import MESSAGE_INDEX, SEARCH_INDEX, STREAM_SECONDS, TableStream, change, lambda_function, table
 from api.stream_records import StreamRecord, stream_worker
 from shared.aws.dynamodb import Table, Write
 from shared.memory import keys
@@ -18,6 +18,8 @@ _CONVERSATIONS_AT_ONCE = 100
 
 
 @lambda_function(
+    SEARCH_INDEX,
+    MESSAGE_INDEX,
     table("Memory", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     timeout=300,
     stream=TableStream(

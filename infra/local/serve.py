@@ -31,6 +31,7 @@ from shared.devices.webhook_delivery import stop_deliveries
 from shared.platform.config import config
 from shared.platform.runtime import runtime
 from shared.search.index import close_index
+from shared.search.message_index import close_message_index
 
 if TYPE_CHECKING:
     import socket
@@ -93,6 +94,7 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             stack.callback(thread.stop)
         # Aborts indexing in progress, which may take minutes; the streams deliver those records again.
         stack.callback(close_index)
+        stack.callback(close_message_index)
         stack.callback(stop_deliveries)
         stack.callback(end_attempts)
 

@@ -291,7 +291,13 @@ class Table:
 
     def delete_all(self, keys: Iterable[tuple[str, str]]) -> None:
         """Delete items by their keys, in any order. After a failure, call it again for the rest."""
-        pending: list[Any] = [{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys]
+        self._write_batches([{"DeleteRequest": {"Key": marshal(_key(pk, sk))}} for pk, sk in keys])
+
+    def put_all(self, items: Iterable[Item]) -> None:
+        """Write items, in any order. After a failure, some of them may be written."""
+        self._write_batches([{"PutRequest": {"Item": marshal(item)}} for item in items])
+
+    def _write_batches(self, pending: list[Any]) -> None:
         attempt = 0
         while pending:
             with _request("BatchWriteItem", self.name):

@@ -13,6 +13,7 @@ from shared.memory import keys
 from shared.memory.models import ConversationEntry, ConversationEntryPage
 from shared.memory.subjects import Subjects
 from shared.platform.clock import now
+from shared.platform.config import config
 from shared.platform.telemetry import logger
 from shared.rpc import cursor as cursors
 from shared.rpc import timestamps
@@ -40,6 +41,8 @@ _CLOCK_DIFFERENCE_SECONDS: Final = 60
 _SECOND: Final = 1_000_000
 _LISTED_PAGES: Final = 10
 """The pages that one call reads for a page of a list, if most of their conversations are hidden."""
+_MARKED_SECONDS: Final = 30 * 86_400
+"""The time for which a message is marked as not indexed if no worker ever indexes it."""
 _UNEXPIRED: Final = "(attribute_not_exists(expiry) OR expiry > :time)"
 
 
@@ -80,7 +83,7 @@ class Conversations:
         """Return the id of the conversation. Create it if it does not exist."""
         id_ = conversation_id or f"chat_{secrets.token_hex(12)}"
         busy = Unavailable("The conversation is being deleted repeatedly.")
-        optimistic_retry(lambda: self._open(id_, self._stored(id_), subject), attempts=_ATTEMPTS, exhausted=busy)
+        optimistic_retry(lambda: self._open(id_, self.stored(id_), subject), attempts=_ATTEMPTS, exhausted=busy)
         return id_
 
     def append(
@@ -92,11 +95,17 @@ class Conversations:
         item = {
             "pk": keys.messages(self.tenant_id, header.generation),
             "sk": keys.message(header.last_number),
+            "conversation": conversation_id,
             "role": role,
             "content": content,
             "at": now(),
-        }
-        self.table.write(Write("Put", item | ({"name": name} if name else {})))
+        } | ({"name": name} if name else {})
+        if config().has_message_index:
+            expires_at = int(time.time()) + _MARKED_SECONDS
+            marker = {"conversation": conversation_id, "expires_at": expires_at}
+            self.table.put_all([item, marker | unindexed_marker(self.tenant_id, item)])
+        else:
+            self.table.write(Write("Put", item))
         if header.last_number % _COUNT_AFTER_MESSAGES == 0:
             self._count_further(conversation_id, header)
 
@@ -142,7 +151,8 @@ class Conversations:
                 condition="generation = :generation",
                 values={":expiry": expiry, ":purge_at": purge_at, ":generation": header.generation},
             )
-            self.table.transact(update, self._expiry_item(conversation_id, header.generation, purge_at))
+            expiry_item = self._expiry_item(conversation_id, header.generation, purge_at)
+            self.table.transact(update, expiry_item, *self._fields_writes(header))
 
         busy = Unavailable("The conversation is being cleared repeatedly.")
         optimistic_retry(attempt, attempts=_ATTEMPTS, exhausted=busy)
@@ -234,8 +244,13 @@ class Conversations:
 
     def find(self, conversation_id: str) -> ConversationHeader | None:
         """Return the header of a conversation, or None if it does not exist."""
-        header = self._stored(conversation_id)
+        header = self.stored(conversation_id)
         return header if header and self._exists(header) else None
+
+    def stored(self, conversation_id: str) -> ConversationHeader | None:
+        """Return the stored header of a conversation, which may be hidden."""
+        item = self.table.get(keys.conversation(self.tenant_id, conversation_id), keys.HEADER)
+        return _header(item) if item else None
 
     def require(self, conversation_id: str) -> ConversationHeader:
         """Return the header of a conversation. Raise NotFound if it does not exist."""
@@ -249,12 +264,19 @@ class Conversations:
         return header
 
     def purge(self, generation: str) -> None:
-        """Delete every item of a past generation."""
+        """Delete every item of a past generation, and its messages from the index."""
         self.table.delete_range(keys.messages(self.tenant_id, generation), Keys.after(" "))
+        markers = keys.unindexed(self.tenant_id, keys.shard_of(generation))
+        for page in self.table.query(markers, Keys.after(" "), fields=("pk", "sk")):
+            self.table.delete_all((item["pk"], item["sk"]) for item in page if f"#{generation}#" in item["sk"])
+        if config().has_message_index:
+            from shared.search.message_index import message_index
+
+            message_index().remove_generation(self.tenant_id, generation)
 
     def purge_expired(self, conversation_id: str, generation: str) -> None:
         """Delete a conversation whose expiry is a week ago, and the items of this generation if it is not the last."""
-        header = self._stored(conversation_id)
+        header = self.stored(conversation_id)
         if header is None or header.generation != generation:
             self.purge(generation)
         elif header.purge_at and header.purge_at <= timestamps.now() // _SECOND:
@@ -269,7 +291,7 @@ class Conversations:
             for item in page:
                 if item["sk"].startswith(keys.FORMER):
                     self.purge(item["sk"].removeprefix(keys.FORMER))
-                header = self._stored(item["sk"])
+                header = self.stored(item["sk"])
                 if header and header.subject_key == subject_key:
                     self.purge(header.generation)
                     self._end_generation(item["sk"], self._deletion_writes, lambda it: it.subject_key == subject_key)
@@ -280,11 +302,6 @@ class Conversations:
     def header_key(self, conversation_id: str) -> dict[str, str]:
         """Return the key of a conversation's header."""
         return {"pk": keys.conversation(self.tenant_id, conversation_id), "sk": keys.HEADER}
-
-    def _stored(self, conversation_id: str) -> ConversationHeader | None:
-        """Return the stored header of a conversation, which may be hidden."""
-        item = self.table.get(keys.conversation(self.tenant_id, conversation_id), keys.HEADER)
-        return _header(item) if item else None
 
     def _exists(self, header: ConversationHeader) -> bool:
         return not _is_expired(header) and not self._is_erased(header)
@@ -402,6 +419,7 @@ class Conversations:
             ),
             claim,
             Write("Put", {"pk": keys.subject_list(self.tenant_id, subject_key), "sk": header.conversation_id}),
+            *self._fields_writes(header),
         )
 
     def _deletion_writes(self, header: ConversationHeader) -> list[Write]:
@@ -421,7 +439,7 @@ class Conversations:
         """Carry out `writes` on the current generation if it `applies`, and queue its items for deletion."""
 
         def attempt() -> None:
-            header = self._stored(conversation_id)
+            header = self.stored(conversation_id)
             if header is None or not applies(header):
                 return
             expiry = {"pk": keys.expiries(self.tenant_id), "sk": keys.expiry(header.generation, conversation_id)}
@@ -448,6 +466,13 @@ class Conversations:
         key = {"pk": keys.expiries(self.tenant_id), "sk": keys.expiry(generation, conversation_id)}
         return Write("Put", key | {"expires_at": purge_at + _CLOCK_DIFFERENCE_SECONDS})
 
+    def _fields_writes(self, header: ConversationHeader) -> list[Write]:
+        """Build the write that has the subject and the expiry of a conversation set in the index."""
+        if not (header.last_number and config().has_message_index):
+            return []
+        key = {"pk": keys.fields(self.tenant_id), "sk": keys.fields_of(header.generation, header.conversation_id)}
+        return [Write("Put", key | {"at": now()})]
+
     def _summary_item(self, header: ConversationHeader, text: str, covers: int) -> Item:
         return {
             "pk": keys.messages(self.tenant_id, header.generation),
@@ -456,6 +481,13 @@ class Conversations:
             "covers": covers if text else 0,  # an empty summary covers no message
             "updated_at": now(),
         }
+
+
+def unindexed_marker(tenant_id: str, message: Item) -> Item:
+    """Return the key of the item that marks a message as not indexed."""
+    generation = message["pk"].rpartition("#")[2]
+    sk = keys.unindexed_message(message["at"], generation, keys.number(message["sk"]))
+    return {"pk": keys.unindexed(tenant_id, keys.shard_of(generation)), "sk": sk}
 
 
 def preview_of(content: str) -> str:

@@ -10,6 +10,8 @@
     {tenant}#subject#{hash}        subject               the key of a subject, by the hash of its name
     {tenant}#subject_list#{key}    {id}                  an entry in the list of a subject's conversations
     {tenant}#subject_list#{key}    \\x1f{generation}      a generation of an expired one that another has replaced
+    {tenant}#unindexed#{shard}     {at}#{generation}#{number}  a message that may not be indexed yet
+    {tenant}#fields                fields#{generation}#{id}    a conversation whose fields are to be set in the index
     {tenant}#erasure               erasure#{hash}#{key}  conversations of an erased subject, which are to be deleted
 
 A generation is the time between two clearings. Clearing starts a new one: from then on no item of the old one is
@@ -29,6 +31,9 @@ MESSAGE: Final = "message#"
 PURGE: Final = "purge#"
 EXPIRY: Final = "expiry#"
 ERASURE: Final = "erasure#"
+FIELDS: Final = "fields#"
+UNINDEXED_SHARDS: Final = 4
+"""A shard takes a thousand messages a second."""
 SUBJECT: Final = "subject"
 FORMER: Final = "\x1f"
 """A character that no id of a conversation has, before all that ids begin with."""
@@ -95,6 +100,31 @@ def erasures(tenant_id: str) -> str:
 def erasure(subject_hash: str, subject_key: str) -> str:
     """Return the sort key of the erasure of a subject's conversations."""
     return f"{ERASURE}{subject_hash}#{subject_key}"
+
+
+def unindexed(tenant_id: str, shard: int) -> str:
+    """Return the partition key of a shard of the messages that may not be indexed yet."""
+    return f"{tenant_id}#unindexed#{shard}"
+
+
+def shard_of(generation: str) -> int:
+    """Return the shard of a generation's messages."""
+    return int(generation[:8], 16) % UNINDEXED_SHARDS
+
+
+def unindexed_message(at: str, generation: str, number: int) -> str:
+    """Return the sort key of a message that may not be indexed yet. They are in the order of time."""
+    return f"{at}#{generation}#{number:012d}"
+
+
+def fields(tenant_id: str) -> str:
+    """Return the partition key of a tenant's conversations whose fields are to be set in the index."""
+    return f"{tenant_id}#fields"
+
+
+def fields_of(generation: str, conversation_id: str) -> str:
+    """Return the sort key of a conversation whose fields are to be set in the index."""
+    return f"{FIELDS}{generation}#{conversation_id}"
 
 
 def message(number: int) -> str:

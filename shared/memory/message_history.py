@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shared.aws.dynamodb import Item, Keys
+from shared.aws.dynamodb import Item, Keys, Table
 from shared.memory import keys
 from shared.memory.conversations import Conversations
 from shared.memory.message_ids import message_id
@@ -103,20 +103,7 @@ class MessageHistory:
         return chosen, last
 
     def _slots(self, first: int, last: int, count: int | None = None, *, descending: bool = False) -> Iterator[Item]:
-        """Yield the messages from number `first` to `last`, and the deletions among them, up to `count` messages."""
-        while first <= last:
-            bounds = Keys.between(keys.message(first), keys.message(last))
-            limit, read = count, 0
-            for page in self._table.query(self._partition, bounds, descending=descending, limit=limit):
-                for item in page:
-                    yield item
-                    read += 1
-                    if count is not None and is_message(item):
-                        count -= 1
-                    number = keys.number(item["sk"])
-                    first, last = (first, number - 1) if descending else (number + 1, last)
-            if limit is None or read < limit or not count:
-                return
+        return message_slots(self._table, self._partition, first, last, count, descending=descending)
 
     def _recent_slots(self, count: int) -> list[Item]:
         """Return the last `count` messages and the deletions among them, oldest first."""
@@ -157,6 +144,25 @@ class MessageHistory:
         items, rest = take_page(filter(is_message, slots), limit, budget, _message)
         next_cursor = None if rest is None else cursors.encode(self.header.generation, keys.number(rest["sk"]))
         return [_message(item) for item in items], next_cursor
+
+
+def message_slots(  # noqa: PLR0913 - a range of a partition
+    table: Table, partition: str, first: int, last: int, count: int | None = None, *, descending: bool = False
+) -> Iterator[Item]:
+    """Yield the messages from number `first` to `last`, and the deletions among them, up to `count` messages."""
+    while first <= last:
+        bounds = Keys.between(keys.message(first), keys.message(last))
+        limit, read = count, 0
+        for page in table.query(partition, bounds, descending=descending, limit=limit):
+            for item in page:
+                yield item
+                read += 1
+                if count is not None and is_message(item):
+                    count -= 1
+                number = keys.number(item["sk"])
+                first, last = (first, number - 1) if descending else (number + 1, last)
+        if limit is None or read < limit or not count:
+            return
 
 
 def is_message(item: Item) -> bool:

@@ -1,5 +1,6 @@
 """The data types of conversations in requests and results."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -17,6 +18,13 @@ def _within_content_bytes(text: str) -> str:
     return text
 
 
+def _without_spaces(text: str) -> str:
+    if not _PRINTED.fullmatch(text):
+        raise ValueError("should be without spaces and control characters")
+    return text
+
+
+_PRINTED: Final = re.compile(r"[^\s\ufeff\x00-\x1f\x7f-\x9f]+")
 Role = Literal["user", "assistant", "system"]
 Language = Literal["vi", "en"]
 Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), AfterValidator(_within_content_bytes)]
@@ -31,15 +39,7 @@ ConversationId = Annotated[
     ),
 ]
 Speaker = Annotated[str, Field(min_length=1, max_length=100, examples=["Lan"])]
-Subject = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=200,
-        pattern=worded(r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", "without spaces and control characters"),
-        examples=["person:17"],
-    ),
-]
+Subject = Annotated[str, Field(min_length=1, max_length=200, examples=["person:17"]), AfterValidator(_without_spaces)]
 MessageId = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -86,6 +86,37 @@ class NumberedMessagePage:
 
     messages: Annotated[list[NumberedMessage], Field(description="the messages, newest first")]
     next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message that a search found, with its score in 0-1 if the search had a query."""
+
+    conversation_id: str
+    message_id: str
+    number: int
+    role: Role
+    content: str
+    at: str
+    name: str | None = None
+    score: float | None = None
+    neighbours: Annotated[
+        list[NumberedMessage] | None, Field(description="the messages before and after it, in their order")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessages:
+    """Messages that a search found, best first, or newest first without a query."""
+
+    messages: Annotated[list[FoundMessage], Field(description="the messages that were found")]
+    not_yet_indexed: Annotated[
+        list[FoundMessage] | None,
+        Field(
+            description="newer messages with words of the query, if too many wait for the index to be ranked together"
+        ),
+    ] = None
+    degraded: Annotated[str | None, Field(description="what the search did without, in words")] = None
 
 
 @dataclass(frozen=True, slots=True)

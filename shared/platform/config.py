@@ -227,6 +227,7 @@ class Config:
     qdrant_collection = _text("KHO_QDRANT_COLLECTION", "kho")
     qdrant_folder = _text("KHO_QDRANT_FOLDER", local=True)
     min_free_mb = _integer("KHO_MIN_FREE_MB", 64, at_least=0, local=True)
+    message_index = _boolean("KHO_MESSAGE_INDEX", default=True)
     search_proxy = _text("KHO_SEARCH_PROXY", local=True)
     search_ca = _text("KHO_SEARCH_CA", local=True)
 
@@ -258,6 +259,11 @@ class Config:
     def has_index(self) -> bool:
         """Return True if a search index is configured."""
         return bool(self.qdrant_url or self.qdrant_folder)
+
+    @property
+    def has_message_index(self) -> bool:
+        """Return True if messages are indexed, too."""
+        return self.message_index and self.has_index
 
 
 @cache

@@ -353,6 +353,13 @@ def message_index() -> MessageIndex:
         return _open_index()
 
 
+def close_message_index() -> None:
+    """Close this process's index, if it is open."""
+    with _opening:
+        if _open_index.cache_info().currsize:
+            _open_index().close()
+
+
 @cache
 def _open_index() -> MessageIndex:
     message_embedder = embedder()

@@ -65,6 +65,14 @@ TRANSLATIONS: Final[dict[str, dict[str, str]]] = {
         "vi": "Có {number} mục khớp. Hãy thêm một trong những từ này: {words}.",
         "zh": "有 {number} 个章节匹配。请加上其中一个词语：{words}。",
     },
+    "The messages were searched by their words only, because embedding is not available.": {
+        "vi": "Chỉ tìm tin nhắn theo từ, vì không dùng được phép nhúng.",
+        "zh": "无法计算向量，只按词语搜索了消息。",
+    },
+    "The index does not answer: only messages that it does not have yet were searched, by their words.": {
+        "vi": "Chỉ mục không phản hồi: chỉ tìm theo từ trong những tin nhắn chưa được lập chỉ mục.",
+        "zh": "索引没有响应：只按词语搜索了尚未编入索引的消息。",
+    },
     "The query is specific enough.": {"vi": "Câu hỏi đã đủ cụ thể.", "zh": "问题已足够具体。"},
 }
 """The messages in other languages, by the English text."""

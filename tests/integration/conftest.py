@@ -16,6 +16,7 @@ from shared.platform.config import config
 from shared.platform.telemetry import logger
 from shared.rpc import timestamps
 from shared.search.index import close_index
+from shared.search.message_index import close_message_index
 from tests.helpers.document_agent import DocumentAgent
 from tests.helpers.dynamodb import running_store
 from tests.helpers.dynamodb_requests import intercept_requests
@@ -47,6 +48,7 @@ def store() -> Iterator[str]:
     with running_store() as url:
         yield url
         close_index()
+        close_message_index()
 
 
 @pytest.fixture

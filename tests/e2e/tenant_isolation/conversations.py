@@ -75,6 +75,14 @@ CASES: dict[str, list[IsolationCase]] = {
         IsolationCase(lambda id_: {"subject": f"person:{id_}"}, make_subject, read_subject),
     ],
     f"{MEMORY}/list_messages": [conversation()],
+    f"{MEMORY}/search": [
+        conversation(query="secret"),
+        conversation(),
+        IsolationCase(
+            lambda id_: {"query": "secret", "conversation_prefix": id_}, make_conversation, read_conversation
+        ),
+        IsolationCase(lambda id_: {"query": "secret", "subject": f"person:{id_}"}, make_subject, read_subject),
+    ],
     f"{MEMORY}/set_expiry": [conversation(expires_at="2020-01-01T00:00:00Z")],
     f"{MEMORY}/set_summary": [conversation(summary="mine")],
     "memory-server/resources/list": [IsolationCase(lambda _: {"limit": 1000}, make_conversation, read_conversation)],

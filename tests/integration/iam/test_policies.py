@@ -89,6 +89,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "memory_server-set_expiry": [CHAT | {"expires_at": "2999-01-01T00:00:00Z"}],
     "memory_server-list_conversations": [{}, OF_LAN],
     "memory_server-list_messages": [CHAT],
+    "memory_server-search": [{"query": "x"}, CHAT, OF_LAN],
     "memory_server-resources_list": [{}],
     "memory_server-resources_read": [{"uri": "memory://conversation/chat"}],
     "research_agent-query_knowledge_base": [
@@ -248,6 +249,31 @@ def test_policy_of_purge_worker(tenant: str, store_actions: set[tuple[str, str]]
             record = {"eventID": "1", "eventName": event, "dynamodb": {"Keys": keys, "SequenceNumber": "1"}}
             assert handler({"Records": [record]}, None) == {"batchItemFailures": []}
     assert store_actions == table_actions("workers-purge_messages")
+
+
+@measures("workers-index_messages")
+def test_policy_of_message_index_worker(tenant: str, store_actions: set[tuple[str, str]], invoked: set[str]) -> None:
+    from workers.index_messages import handler
+
+    run("memory_server-add_message", [MESSAGE] * 3, tenant)
+    generation = Conversations(Table(config().memory_table), tenant).require("chat").generation
+    messages = f"{tenant}#messages#{generation}"
+    run("memory_server-set_expiry", [CHAT | {"expires_at": "2999-01-01T00:00:00Z"}], tenant)
+    run("memory_server-delete_message", [CHAT | {"message_id": f"msg_{generation}_1"}], tenant)
+    store_actions.clear()
+    invoked.clear()
+    fields = (f"{tenant}#fields", f"fields#{generation}#chat")
+    records = [(messages, "message#000000000001"), (messages, "message#000000000003"), fields]
+    keys = [{"pk": {"S": pk}, "sk": {"S": sk}} for pk, sk in records]
+    event = {
+        "Records": [
+            {"eventID": "1", "eventName": "INSERT", "dynamodb": {"Keys": each, "SequenceNumber": str(number)}}
+            for number, each in enumerate(keys)
+        ]
+    }
+    assert handler(event, None) == {"batchItemFailures": []}
+    assert store_actions == table_actions("workers-index_messages")
+    assert invoked == invocable_functions("workers-index_messages")
 
 
 def test_embedding_functions_need_no_table(store_actions: set[tuple[str, str]]) -> None:

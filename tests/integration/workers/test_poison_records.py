@@ -153,7 +153,8 @@ def functions_in_processes(generation: str) -> Callable[[str, bytes], bytes]:
 
     def run(function: str, payload: bytes) -> bytes:
         command = [sys.executable, "-c", _KILLED_AT_ONE_CONVERSATION, generation]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        # The embedded index is open in this process.
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "KHO_MESSAGE_INDEX": "false"}
         done = subprocess.run(command, input=payload, env=environment, capture_output=True, check=False)
         if done.returncode:
             assert done.returncode == -signal.SIGKILL, done.stderr.decode()
