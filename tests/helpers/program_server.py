@@ -30,6 +30,22 @@ _PROGRAMS: dict[str, Callable[[], None]] = {
     "research-agent": agent_cli.main,
     "tests.e2e.long_limits": long_limits.main,
 }
+_IMPORTED_LATER = (
+    "e5_model",
+    "infra.clients.agent.files.reader",
+    "infra.clients.agent.managed_server",
+    "infra.clients.agent.mcp_proxy",
+    "infra.clients.agent.tools",
+    "infra.local.functions",
+    "infra.local.search_engine.embedded",
+    "infra.local.serve",
+    "shared.migrations.documents_1_bin_entries",
+    "shared.platform.log_file",
+    "uvicorn.lifespan.off",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.websockets.auto",
+)
+"""What commands import when they run."""
 _DESCRIPTORS = 3
 _BYTES = 1_000_000
 
@@ -41,9 +57,12 @@ def import_everything() -> None:
     for function in load().functions.values():
         importlib.import_module(function.handler.rpartition(".")[0])
     modules = {name.rpartition(".")[0] for name in LIMITS}
-    for name in ("infra.local.serve", "infra.local.functions", "infra.local.search_engine.embedded", *sorted(modules)):
+    for name in (*_IMPORTED_LATER, *sorted(modules)):
         importlib.import_module(name)
+    from infra.clients.agent.stdio_transport import StdioServer
     from shared.search.embedding import e5
+
+    StdioServer("kho", "")  # FastMCP imports the rest of itself
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(e5._engine()))  # never freed: each copy would spend 0.1 s on that
 

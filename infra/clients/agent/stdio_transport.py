@@ -6,7 +6,7 @@ import os
 import sys
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from fastmcp import FastMCP
@@ -46,6 +46,11 @@ class StdioServer(FastMCP):
         self._mcp_server.middleware.insert(0, _ErrorData())
         list_revisions(self._mcp_server, instructions)
 
+    @property
+    def _state_store(self) -> Any:
+        # FastMCP's own imports key_value and beartype at the first list, which takes half a second.
+        return _NO_STATE
+
     def answer(self, method: str, params: type[BaseModel], handler: RequestHandler) -> None:
         """Answer a method by `handler`, and not by FastMCP, which has no other way to this."""
         self._mcp_server.add_request_handler(method, params, handler)
@@ -63,6 +68,16 @@ class StdioServer(FastMCP):
             options = self._mcp_server.create_initialization_options()
             await self._mcp_server.run(received, responses, options)
             tasks.cancel_scope.cancel()
+
+
+class _NoState:
+    """The state of a session, which keeps none."""
+
+    async def get(self, key: str) -> None:
+        """Return nothing."""
+
+
+_NO_STATE: Final = _NoState()
 
 
 class _ErrorData(ServerMiddleware[Any]):
