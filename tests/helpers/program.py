@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 KHO: Final = "kho"
 RESEARCH_AGENT: Final = "research-agent"
 KHO_WITH_LONG_LIMITS: Final = "tests.e2e.long_limits"
-_READ_AT_START: Final = ("AWS", "POWERTOOLS", "PYTHON")
+_READ_AT_START: Final = ("POWERTOOLS", "PYTHON")
 """Prefixes of variables that count when the interpreter or a module starts."""
 _PR_SET_CHILD_SUBREAPER: Final = 36
 

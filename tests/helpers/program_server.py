@@ -45,7 +45,7 @@ _IMPORTED_LATER = (
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
 )
-"""What commands import when they run."""
+"""Modules that commands import when they run."""
 _DESCRIPTORS = 3
 _BYTES = 1_000_000
 

@@ -56,19 +56,22 @@ FIXED = {
     "POST /device-server/firmware/set": {"url": "https://files.invalid/firmware.bin", "version": "2.4.3"},
     "POST /device-server/webhooks/set": {"url": "https://hooks.invalid/kho"},
 }
+DOCUMENT = openapi.document() | {"security": []}  # the server is open
 OPERATIONS = {
     result.ok().label: result.ok()
-    for result in schemathesis.openapi.from_dict(openapi.document(), config=CONFIG).get_all_operations()
+    for result in schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG).get_all_operations()
     if isinstance(result, Ok)
 }
 # An endpoint without a body needs only one request. The others share 100,000.
-EXAMPLES = sized(2, full=100_000 // (2 * sum(bool(each.body) for each in OPERATIONS.values())) + 1)
+BODIES = sorted(label for label in OPERATIONS if OPERATIONS[label].body)
+EXAMPLES = sized(2, full=100_000 // (2 * len(BODIES)) + 1)
 
 
 @pytest.mark.parametrize(
     ("label", "mode"),
     [(label, GenerationMode.POSITIVE) for label in sorted(OPERATIONS)]
-    + [(label, GenerationMode.NEGATIVE) for label in sorted(OPERATIONS) if OPERATIONS[label].body],
+    # Models refuse invalid bodies alike at all methods: a quarter of them shows it here, and all at full size.
+    + [(label, GenerationMode.NEGATIVE) for label in BODIES[:: sized(4, full=1)]],
 )
 @pytest.mark.stress
 def test_endpoints_conform_to_the_openapi_document(

@@ -44,29 +44,27 @@ def endpoints_of(method: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("method", "number", "endpoint"),
-    [
-        (method, number, endpoint)
-        for method in sorted(CASES)
-        for number in range(len(CASES[method]))
-        for endpoint in endpoints_of(method)
-    ],
+    ("method", "number"), [(method, number) for method in sorted(CASES) for number in range(len(CASES[method]))]
 )
-def test_other_tenants_data_is_not_found(
-    owner: ApiClient, stranger: ApiClient, method: str, number: int, endpoint: str
-) -> None:
-    case, foreign_id, missing_id = CASES[method][number], uuid4().hex, uuid4().hex
-    ask: Callable[..., tuple[int, Any]] = getattr(stranger, endpoint)
-    foreign_id = case.make(owner, foreign_id) or foreign_id
-    before = case.seen(owner, foreign_id)
-    assert "secret" in json.dumps(before)
-    case.prepare(stranger, missing_id)
-    missing_answer = comparable(ask(method, **case.params(missing_id)), missing_id)
-    case.prepare(stranger, foreign_id)
-    foreign_answer = comparable(ask(method, **case.params(foreign_id)), foreign_id)
-    assert foreign_answer == missing_answer
-    assert "secret" not in foreign_answer
-    assert case.seen(owner, foreign_id) == before
+def test_other_tenants_data_is_not_found(owner: ApiClient, stranger: ApiClient, method: str, number: int) -> None:
+    case, foreign_id, before = CASES[method][number], "", None
+    for endpoint in endpoints_of(method):
+        ask: Callable[..., tuple[int, Any]] = getattr(stranger, endpoint)
+        if not foreign_id:
+            id_ = uuid4().hex
+            foreign_id = case.make(owner, id_) or id_
+            before = case.seen(owner, foreign_id)
+            assert "secret" in json.dumps(before)
+            case.prepare(stranger, foreign_id)
+        missing_id = uuid4().hex
+        case.prepare(stranger, missing_id)
+        missing_answer = comparable(ask(method, **case.params(missing_id)), missing_id)
+        foreign_answer = comparable(ask(method, **case.params(foreign_id)), foreign_id)
+        assert foreign_answer == missing_answer
+        assert "secret" not in foreign_answer
+        assert case.seen(owner, foreign_id) == before
+        if '"error"' not in foreign_answer:
+            foreign_id = ""  # the stranger may have an object of its own under this id now
 
 
 def comparable(answer: tuple[int, Any], id_: str) -> str:
