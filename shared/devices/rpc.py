@@ -5,8 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as ReplyPending
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from shared.devices import errors
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 _MAX_ANSWERED: Final = 10_000
 _WATCH_SECONDS: Final = 1.0
 
-PendingReply = Future[RpcReply | RpcFailure | UnreadableReply]
+PendingReply = SimpleQueue[RpcReply | RpcFailure | UnreadableReply]
 
 
 class ConnectionEnded(Exception):
@@ -112,7 +111,7 @@ class RpcClient:
             self.transport.send(device, message)
 
     def _register(self, device_id: str) -> tuple[tuple[str, int], PendingReply]:
-        pending: PendingReply = Future()
+        pending: PendingReply = SimpleQueue()
         while True:
             key = device_id, secrets.randbelow(LARGEST_ID) + 1
             # setdefault is atomic: each key has one request.
@@ -129,8 +128,8 @@ class RpcClient:
         while True:
             left = deadline - self.clock()
             try:
-                return pending.result(max(0.0, min(left, _WATCH_SECONDS) if watch else left))
-            except ReplyPending:
+                return pending.get(timeout=max(0.0, min(left, _WATCH_SECONDS) if watch else left))
+            except Empty:
                 if left <= _WATCH_SECONDS or watch is None:
                     raise TimeoutError from None
                 watch()
@@ -146,7 +145,7 @@ class RpcClient:
         pending = self._pending.pop(key, None)
         if pending is not None:
             self._record(key, in_time=True)
-            pending.set_result(message)
+            pending.put(message)
             return
         in_time = self._answered.get(key)
         self.dropped.record("unasked" if in_time is None else "repeated" if in_time else "late", device_id)

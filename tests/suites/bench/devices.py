@@ -1,4 +1,4 @@
-"""Calls to devices, compared with a bare request and reply over the same broker to the same devices."""
+"""Calls to devices, compared with a bare request and reply over the same broker: in this process, and of a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import itertools
 import json
 import os
 import queue
+import random
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
@@ -28,9 +31,11 @@ from infra.local.sockets import listen
 from shared.rpc.caller import LOCAL
 from tests.helpers.device_backend import reset_settings
 from tests.helpers.dynamodb import running_store
+from tests.helpers.kho_server import KhoServer
 from tests.helpers.wait import CEILING_SECONDS
 from tests.suites.bench import tables as bench
 from tests.suites.bench.size import sized
+from tests.suites.bench.wrk import Load, LoadRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,10 +46,23 @@ DEVICES: Final = sized(20, full=1_000)
 IN_FLIGHT: Final = sized(8, full=256)
 CALLS: Final = sized(40, full=10_000)
 ALONE: Final = sized(5, full=500)
+CONNECTIONS: Final = sized((2,), full=(1, 16, 256))
+SECONDS: Final = sized(1, full=3)
+ROUNDS: Final = sized(1, full=7)
+SERVED: Final = sized(2, full=100)
+"""The devices of the server."""
 SWITCH_SECONDS: Final = 0.0005
 """As 'kho serve' has it."""
 TOKEN: Final = "bench"
 ECHO: Final = "self.test.echo"
+BARE: Final = "bare MQTT"
+ROUTES: Final = ("/device-server/tools/call", "/mcp/devices/{id}")
+WARMING: Final = 8
+HEADERS: Final = {
+    "content-type": "application/json",
+    "accept": "application/json, text/event-stream",
+    "mcp-protocol-version": "2025-11-25",
+}
 KHO: Final = str(Path(sys.executable).with_name("kho"))
 STAGES: Final = {
     "look up the device, once in 10 s": "device_server.devices.require_device",
@@ -149,7 +167,87 @@ def tables() -> list[bench.BenchTable]:
         ids = [f"sim-{number}" for number in range(1, DEVICES + 1)]
         _appear(ids)
         contenders: dict[str, Call] = {"bare awscrt": bare.call, "Kho": ours.call}
-        return [_alone(contenders, ids), *_crowd(contenders, ids)]
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-bench-")))
+        return [_served(bare.call, ids[:SERVED], folder), _alone(contenders, ids), *_crowd(contenders, ids)]
+
+
+def _served(bare: Call, ids: list[str], folder: Path) -> bench.BenchTable:
+    """Measure the routes of a server, and the bare loop over a broker of its own, in turn."""
+    rates: dict[tuple[int, str], list[float]] = defaultdict(list)
+    errors = Counter[str]()
+    with ExitStack() as stack:
+        server = stack.enter_context(KhoServer(folder / "data", production_limits=True, measured=True))
+        stack.enter_context(_fleet(f"mqtt://127.0.0.1:{server.mqtt_port}", len(ids)))
+        loads = {route: _route_load(server, route, ids, folder / str(at)) for at, route in enumerate(ROUTES)}
+        order = list((loads | {BARE: partial(_bare_load, bare, ids)}).items())
+        shuffled = random.Random(0)
+        for at_once, _ in itertools.product(CONNECTIONS, range(ROUNDS)):
+            shuffled.shuffle(order)
+            for name, load in order:
+                run = load(at_once)
+                rates[at_once, name].append(run.calls / run.seconds)
+                errors[name] += run.errors
+    rows = []
+    for at_once in CONNECTIONS:
+        bare_rate, direct, mcp = (statistics.median(rates[at_once, name]) for name in (BARE, *ROUTES))
+        ratios = [f"{each:.2f}" for each in (direct / bare_rate, mcp / direct)]
+        rows.append([str(at_once), *(f"{each:,.0f}" for each in (bare_rate, direct, mcp)), *ratios])
+    return bench.BenchTable(
+        "Calls/s of a server's routes, next to a bare MQTT loop",
+        ["in flight", BARE, *ROUTES, "direct / bare", "MCP / direct"],
+        rows,
+        [
+            f"Medians of {ROUNDS} interleaved rounds of {SECONDS} s, {len(ids)} devices in turn. wrk calls the routes",
+            "of `kho serve`; the bare loop matches replies in Python, over a broker that does nothing else.",
+            f"Errors: {', '.join(f'{name} {errors[name]}' for name in ROUTES)}.",
+        ],
+    )
+
+
+def _route_load(server: KhoServer, route: str, ids: list[str], file: Path) -> Callable[[int], LoadRun]:
+    """Call each device once, whose session starts then. Return the load of a route on a number of connections."""
+    lines = [_line(route.format(id=each), each) for each in ids]
+    with ThreadPoolExecutor(WARMING) as callers:
+        list(callers.map(partial(_verify, server), lines))
+    file.write_text("".join(lines))
+    url = server.address + route.format(id=ids[0])
+    return lambda connections: Load(url, file, HEADERS, connections, SECONDS).result()
+
+
+def _line(path: str, device_id: str) -> str:
+    """Return the line of a call in a file for wrk."""
+    params = {"device_id": device_id, "name": ECHO, "arguments": {"text": "bench"}}
+    body: dict[str, Any] = params
+    if path.startswith("/mcp/"):
+        del params["device_id"]
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return f"{path}\t{json.dumps(body)}\n"
+
+
+def _verify(server: KhoServer, line: str) -> None:
+    """Make a call, which must succeed."""
+    path, _, body = line.partition("\t")
+    response = server.post(path, body.encode(), **HEADERS)
+    assert response.status == 200, response.data
+    assert b"bench" in response.data, response.data
+
+
+def _bare_load(call: Call, ids: list[str], at_once: int) -> LoadRun:
+    """Call devices in turn from threads until the time is over."""
+    numbers, end = itertools.count(), time.perf_counter() + SECONDS
+
+    def repeat(_: int) -> int:
+        calls = 0
+        while time.perf_counter() < end:
+            number = next(numbers)
+            assert call(ids[number % len(ids)], f"bare {number}") == f"bare {number}"
+            calls += 1
+        return calls
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(at_once) as callers:
+        calls = sum(callers.map(repeat, range(at_once)))
+    return LoadRun(calls, time.perf_counter() - started, 0, 0, 0, 0)
 
 
 def _alone(contenders: dict[str, Call], ids: list[str]) -> bench.BenchTable:
@@ -284,11 +382,18 @@ def _devices() -> Iterator[int]:
             "AWS_ENDPOINT_URL_IOT_DATA_PLANE": f"http://127.0.0.1:{plane}/{TOKEN}",
         }
         reset_settings()
-        simulate = [KHO, "devices", "simulate", "-n", str(DEVICES), "--mqtt-url", url]
-        simulate += ["--quirk", Quirk.SUBSCRIBES.value]
-        with subprocess.Popen(simulate, stdout=subprocess.PIPE, text=True) as fleet:
-            stack.callback(fleet.kill)
-            assert fleet.stdout
-            assert f"{DEVICES} of {DEVICES}" in fleet.stdout.readline()
+        with _fleet(url, DEVICES):
             yield port
+
+
+@contextmanager
+def _fleet(url: str, devices: int) -> Iterator[None]:
+    """Run devices that answer each call with its text."""
+    simulate = [KHO, "devices", "simulate", "-n", str(devices), "--mqtt-url", url, "--quirk", Quirk.SUBSCRIBES.value]
+    with subprocess.Popen(simulate, stdout=subprocess.PIPE, text=True) as fleet:
+        try:
+            assert fleet.stdout
+            assert f"{devices} of {devices}" in fleet.stdout.readline()
+            yield
+        finally:
             fleet.kill()

@@ -1,4 +1,5 @@
--- Posts the lines of a file in turn, and prints the run as JSON. Its own report comes first.
+-- Posts the lines of a file in turn, and prints the run as JSON. Its own report comes first. A line may begin with a path
+-- of its own and a tab.
 
 local threads, bodies, sent = {}, {}, 0
 failed = 0
@@ -8,8 +9,9 @@ function setup(thread)
 end
 
 function init(arguments)
-  for body in io.lines(arguments[1]) do
-    table.insert(bodies, wrk.format("POST", nil, nil, body))
+  for line in io.lines(arguments[1]) do
+    local path, body = line:match("^(/%S*)\t(.*)$")
+    table.insert(bodies, wrk.format("POST", path, nil, body or line))
   end
   if wrk.path:find("^/mcp") then
     function response(_, _, body)

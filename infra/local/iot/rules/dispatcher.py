@@ -7,7 +7,7 @@ import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.iot.rules.iot_sql import IncomingMessage, ParsedRule, parse_rule
 from shared.aws import dead_letters
@@ -67,11 +67,12 @@ class RuleDispatcher:
                 at = last_at  # the clock went back a little: the order of the messages stays
             sequence = sequence + 1 if at == last_at else 0
             last_at = at
-            message = IncomingMessage(published.topic, published.payload, at, sequence)
-            if self._stopping.is_set():
+            event = rule.event(IncomingMessage(published.topic, published.payload, at, sequence))
+            # Most messages of devices are replies, for which no thread has to wake up.
+            if event is None or self._stopping.is_set():
                 return
             if slots.acquire(blocking=False):
-                invocation = self._pool.submit(self._invoke, rule, function, message)
+                invocation = self._pool.submit(self._invoke, function, event, published.topic)
                 invocation.add_done_callback(lambda _: slots.release())
             else:
                 self.dropped += 1
@@ -80,10 +81,7 @@ class RuleDispatcher:
 
         return enqueue
 
-    def _invoke(self, rule: ParsedRule, function: str, message: IncomingMessage) -> None:
-        event = rule.event(message)
-        if event is None:
-            return
+    def _invoke(self, function: str, event: dict[str, Any], topic: str) -> None:
         payload = json.dumps(event).encode("utf-8")
         for _ in range(_ATTEMPTS):
             try:
@@ -97,4 +95,4 @@ class RuleDispatcher:
         # Like Lambda's own message, the letter has neither a table's keys nor the payload.
         method = function.replace("-", "/", 1)
         with suppress(Unavailable):
-            dead_letters.send(DeadLetter(secrets.token_hex(16), method, CRASHED, "", message.topic))
+            dead_letters.send(DeadLetter(secrets.token_hex(16), method, CRASHED, "", topic))
