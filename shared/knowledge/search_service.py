@@ -17,7 +17,7 @@ from shared.rpc.whitespace import is_blank
 from shared.search.fusion import ScorePart
 from shared.search.index import knowledge_index
 from shared.search.passages import SearchQuestion
-from shared.search.tokenizer import has_word
+from shared.search.tokenizer import has_content_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ def search(  # noqa: PLR0913 - each is a part of the search
     if len(query) > MAX_QUERY:
         raise query_invalid(f"has {len(query):,} characters")
     index = knowledge_index()
-    embedding = index.embed(query) if has_word(query) else None  # takes longer than reading the collections
+    embedding = index.embed(query) if has_content_word(query) else None  # takes longer than reading the collections
     searched = {each.id: each for each in collections.select(names, recorded_space())}
     rated = max(top_k, _HITS_FOR_REFINEMENT)
     question = SearchQuestion(query, collections.tenant_id, tuple(searched), rated + _EXTRA_HITS, context)

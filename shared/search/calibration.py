@@ -30,8 +30,10 @@ class Calibration:
     """Weight of the token vectors' similarity, relative to that of whole texts."""
     beginning: float = 0.2
     """Weight of the similarity of the document's first passage, relative to a later passage's own."""
-    words: float = 0.18
-    """Weight of the keyword match, relative to similarity, if one passage has all words of the question."""
+    words: float = 0.09
+    """Weight of the passage's keyword match, relative to similarity, if one passage has all words of the question."""
+    document_words: float = 0.18
+    """Weight of the whole document's keyword match, relative to similarity."""
     restored_words: float = 1.2
     """Weight of any keyword match if the question's diacritics were restored: similarity is that of a guess."""
 

@@ -45,6 +45,8 @@ class KeywordCandidates:
     terms: SparseTerms = field(default_factory=lambda: SparseTerms([], []))
     scores: dict[str, float] = field(default_factory=dict)
     rarity: TermRarity = field(default_factory=lambda: TermRarity({}))
+    document_rarity: TermRarity = field(default_factory=lambda: TermRarity({}))
+    """The rarity of each word among whole documents."""
     coverage: float = 0.0
 
     def best(self, count: int) -> list[str]:
@@ -74,25 +76,37 @@ class CandidateSearch:
             scores.update(others)
         return SemanticCandidates(embedding, context, ranked[0], ranked[1] if context else {})
 
-    def by_words(self, terms: SparseTerms, scope: Scope, corpus: Scope, limit: int) -> KeywordCandidates:
-        """Search for points with words of a question. Their rarity is counted in `corpus`."""
+    def by_words(
+        self, terms: SparseTerms, scope: Scope, corpus: Scope, limit: int, documents: Scope | None = None
+    ) -> KeywordCandidates:
+        """Search for points with words of a question.
+
+        The words' rarity is counted in `corpus`, and for whole documents in `documents`.
+        """
         if not terms.numbers:
             return KeywordCandidates()
+        corpora = [corpus, documents] if documents else [corpus]
         queries = [VectorQuery(terms, scope, limit, corpus)]
-        queries += [VectorQuery(SparseTerms([number], [1.0]), corpus, 1, corpus) for number in terms.numbers]
+        queries += [
+            VectorQuery(SparseTerms([number], [1.0]), each, 1, each) for each in corpora for number in terms.numbers
+        ]
         scores, *singly = self._store.search(queries)
-        # One point that contains a word is enough to derive the word's rarity.
-        holders = {number: next(iter(hits.items())) for number, hits in zip(terms.numbers, singly, strict=True) if hits}
         best = max(scores, key=scores.__getitem__, default=None)
-        read = {*(id_ for id_, _ in holders.values()), *([best] if best else [])}
+        # One point that contains a word is enough to derive the word's rarity.
+        read = {*([best] if best else []), *(id_ for hits in singly for id_ in hits)}
         stored_terms = self._store.terms(list(read), terms.numbers)
-        singles = {
-            number: (score, stored_terms[id_][number])
-            for number, (id_, score) in holders.items()
-            if number in stored_terms.get(id_, {})  # else deleted in the meantime
-        }
-        rarities = rarity(terms, singles, self._count(corpus) if len(singles) < len(terms.numbers) else 0)
-        return KeywordCandidates(terms, scores, rarities, rarities.overlap(stored_terms.get(best, {})) if best else 0.0)
+        rarities = []
+        for each, kind in zip(corpora, (self._kind, "words"), strict=False):
+            hits, singly = singly[: len(terms.numbers)], singly[len(terms.numbers) :]
+            singles = {
+                number: (score, stored_terms[id_][number])
+                for number, holder in zip(terms.numbers, hits, strict=True)
+                for id_, score in holder.items()
+                if number in stored_terms.get(id_, {})  # else deleted in the meantime
+            }
+            rarities.append(rarity(terms, singles, self._count(each, kind) if len(singles) < len(terms.numbers) else 0))
+        coverage = rarities[0].overlap(stored_terms.get(best, {})) if best else 0.0
+        return KeywordCandidates(terms, scores, rarities[0], rarities[-1], coverage)
 
     def fill_gaps(self, semantic: SemanticCandidates, keywords: KeywordCandidates, scope: Scope) -> None:
         """Score the candidates of each side by the other criteria."""
@@ -113,6 +127,8 @@ class CandidateSearch:
         for scores, result in zip(sides_queried, self._store.search(queries) if queries else (), strict=True):
             scores.update(result)
 
-    def _count(self, corpus: Scope) -> int:
-        count = self._counts.get(corpus) or self._store.count(replace(corpus, kind=self._kind))
-        return self._counts.put(corpus, count) if count >= _MANY_POINTS else count
+    def _count(self, corpus: Scope, kind: Kind) -> int:
+        # Version records are no passages. A condition on the kind would be checked for each point of a query.
+        counted = replace(corpus, kind=kind)
+        count = self._counts.get(counted) or self._store.count(counted)
+        return self._counts.put(counted, count) if count >= _MANY_POINTS else count

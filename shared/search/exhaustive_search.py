@@ -20,7 +20,7 @@ from shared.search.fusion import similarity_of
 from shared.search.index import PassageIndex, filter_fields
 from shared.search.passages import DocumentRef, Passage
 from shared.search.store import Point, Scope, VectorQuery, vector_store
-from shared.search.tokenizer import has_word
+from shared.search.tokenizer import has_content_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +93,7 @@ class ExhaustiveSearch:
 
         A text without a word matches nothing.
         """
-        if not has_word(question):
+        if not has_content_word(question):
             return []
         query_vector = self._embedder.question(question).vector
         terms = question_terms(question, _MAX_WORDS)

@@ -69,7 +69,7 @@ def similarity_of_tokens(cosine: float, calibration: Calibration) -> float:
     return similarity_of(cosine + calibration.tokens_lower, calibration)
 
 
-ScorePartName = Literal["meaning", "tokens", "beginning", "words", "context", "model"]
+ScorePartName = Literal["meaning", "tokens", "beginning", "words", "document_words", "context", "model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,31 @@ class ScorePart:
     """One part of a score: its value in 0-1, and its weight. The score is the sum of the products, within 0-1.
 
     `meaning` is the similarity of the whole texts, `tokens` that of their tokens, `beginning` that of the document's
-    first passage, `words` the keyword match, `context` the similarity to the caller's own document. `model` is the
-    relevance by a reranking model, which decides alone.
+    first passage, `words` the keyword match, `document_words` that of the whole document, `context` the similarity to
+    the caller's own document. `model` is the relevance by a reranking model, which decides alone.
     """
 
     name: ScorePartName
     value: float
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class WordWeights:
+    """The weights of the keyword matches of passages and of documents, relative to similarity.
+
+    `most` is their greatest sum for a question. It scales the scores, so that a passage in another language can reach
+    full relevance.
+    """
+
+    passage: float = 0.0
+    document: float = 0.0
+    most: float = 0.0
+
+    @classmethod
+    def of(cls, passage: float, document: float, coverage: float, document_coverage: float) -> WordWeights:
+        """Return the weights, given the best overlap of a passage, and of a document."""
+        return cls(passage, document, passage * coverage + document * document_coverage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +112,8 @@ class PassageMatch:
     """The similarity of the whole texts."""
     strength: float
     """The keyword match."""
+    document: float | None = None
+    """The keyword match of the whole document. Until it is known, the passage's stands for it."""
     tokens: float | None = None
     """The similarity of the token vectors."""
     beginning: float | None = None
@@ -108,27 +128,24 @@ class PassageMatch:
         """The finest similarity that was measured."""
         return next(each for each in (self.relevance, self.tokens, self.whole) if each is not None)
 
-    def score(self, calibration: Calibration, words: float, coverage: float) -> float:
+    def score(self, calibration: Calibration, words: WordWeights) -> float:
         """Return one score in 0-1: the weighted sum of its parts."""
-        return _clipped(sum(part.value * part.weight for part in self.parts(calibration, words, coverage)))
+        return _clipped(sum(part.value * part.weight for part in self.parts(calibration, words)))
 
-    def parts(self, calibration: Calibration, words: float, coverage: float) -> list[ScorePart]:
-        """Return the parts of the score. `words` is the weight of the keyword match.
-
-        `coverage` is the best keyword hit's overlap, the same for all hits of a question. It scales the score, so that
-        a passage in another language can reach full relevance.
-        """
+    def parts(self, calibration: Calibration, words: WordWeights) -> list[ScorePart]:
+        """Return the parts of the score."""
         if self.relevance is not None:
             return [ScorePart("model", self.relevance, 1.0)]
         question, context = _shares(self.context, CONTEXT)
-        similarity = question / (1 + words * coverage)
+        similarity = question / (1 + words.most)
         passage, beginning = _shares(self.beginning, calibration.beginning)
         whole, tokens = _shares(self.tokens, calibration.late_interaction)
         weighted: list[tuple[ScorePartName, float | None, float]] = [
             ("meaning", self.whole, similarity * passage * whole),
             ("tokens", self.tokens, similarity * passage * tokens),
             ("beginning", self.beginning, similarity * beginning),
-            ("words", self.strength, similarity * words),
+            ("words", self.strength, similarity * words.passage),
+            ("document_words", self.strength if self.document is None else self.document, similarity * words.document),
             ("context", self.context, context),
         ]
         return [ScorePart(name, value, weight) for name, value, weight in weighted if value is not None]

@@ -21,15 +21,17 @@ from shared.search.candidates import (
     SemanticCandidates,
 )
 from shared.search.diacritics import lacks_diacritics, restore_diacritics
-from shared.search.fusion import PassageMatch, similarity_of, similarity_of_tokens
+from shared.search.document_words import match_documents, numbers_to_read, of_words, words_id
+from shared.search.fusion import PassageMatch, WordWeights, similarity_of, similarity_of_tokens
 from shared.search.passages import Passage, SearchHit, SearchQuestion
 from shared.search.store import Scope, VectorQuery
-from shared.search.tokenizer import has_word
+from shared.search.tokenizer import has_content_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from concurrent.futures import Future
 
+    from shared.search.document_words import DocumentMatch
     from shared.search.embedding import Embedder, Embedding, Vector
     from shared.search.reranking import Reranker
     from shared.search.store import VectorStore
@@ -63,8 +65,7 @@ class Candidates:
     passages: dict[str, Passage] = field(default_factory=dict)
     overlaps: dict[str, float] = field(default_factory=dict)
     """The share of the question's words, by rarity, that each passage contains."""
-    words: float = 0.0
-    """The weight of the words in the scores."""
+    words: WordWeights = field(default_factory=WordWeights)
 
 
 class HybridSearch:
@@ -96,12 +97,15 @@ class HybridSearch:
             tags=question.tags,
             excluded_documents=question.excluded_documents,
         )
-        if not has_word(question.text):
+        if not has_content_word(question.text):
             return Candidates(question, scope)
         # The two sides are independent: keywords are looked up while the question is embedded.
         embedding, limit = embedding or self.embed(question.text), max(CANDIDATES, question.top_k)
         context = self.embed(question.context) if question.context.strip() else None
-        keywords = self._candidates.by_words(question_terms(question.text, MAX_WORDS), scope, _corpus(scope), limit)
+        corpus = _corpus(scope)
+        keywords = self._candidates.by_words(
+            question_terms(question.text, MAX_WORDS), scope, corpus, limit, of_words(corpus)
+        )
         corrected = self._with_diacritics(question.text, keywords)
         is_restored = corrected != question.text
         semantic = self._candidates.by_meaning(
@@ -112,7 +116,9 @@ class HybridSearch:
             tuple(keywords.scores),
         )
         self._candidates.fill_gaps(semantic, keywords, scope)
-        words = self._calibration.restored_words if is_restored else self._calibration.words * keywords.coverage
+        scale, coverage = self._calibration, keywords.coverage
+        passage_words = scale.restored_words if is_restored else scale.words * coverage
+        words = WordWeights.of(passage_words, scale.document_words, coverage, coverage)
         candidates = Candidates(question, scope, semantic, keywords, self._matches(semantic, keywords), words=words)
         best = _best_first(self._scores(candidates, candidates.matches))[: max(RERANKED, question.top_k)]
         stored = self._store.read_with_terms(best, keywords.terms.numbers)
@@ -128,6 +134,7 @@ class HybridSearch:
         """Return the best candidates, compared closely. Skip the part of it that is not done by `deadline`."""
         if not candidates.passages:
             return Ranking([], "meaning")
+        documents = submit(partial(self._match_documents, candidates))
         measure: Measure = self._measure(candidates)
         missing: MissingReranking | None = None
         try:
@@ -142,6 +149,7 @@ class HybridSearch:
             if measure == "meaning":
                 raise
             measure, missing, matches = "meaning", "unavailable", candidates.matches
+        candidates, matches = _with_documents(candidates, matches, documents.result())
         scores = self._scores(candidates, matches)
         hits = [
             SearchHit(
@@ -149,15 +157,23 @@ class HybridSearch:
                 scores[id_],
                 matches[id_].similarity,
                 candidates.overlaps[id_],
-                tuple(matches[id_].parts(self._calibration, candidates.words, candidates.keywords.coverage)),
+                tuple(matches[id_].parts(self._calibration, candidates.words)),
             )
             for id_ in _best_first(scores)[: candidates.question.top_k]
         ]
         return Ranking(hits, measure, missing)
 
     def _scores(self, candidates: Candidates, matches: Mapping[str, PassageMatch]) -> dict[str, float]:
-        words, coverage = candidates.words, candidates.keywords.coverage
-        return {id_: match.score(self._calibration, words, coverage) for id_, match in matches.items()}
+        return {id_: match.score(self._calibration, candidates.words) for id_, match in matches.items()}
+
+    def _match_documents(self, candidates: Candidates) -> dict[str, DocumentMatch]:
+        """Return the keyword matches of the passages' documents. One that an earlier splitter has made has none."""
+        terms = candidates.keywords.terms
+        if not terms.numbers:
+            return {}
+        ids = {words_id(document) for document in {passage.document for passage in candidates.passages.values()}}
+        counts = self._store.terms(list(ids), numbers_to_read(terms))
+        return match_documents(counts, candidates.keywords.document_rarity)
 
     def _measure(self, candidates: Candidates) -> Measure:
         if not candidates.question.rerank:
@@ -220,6 +236,21 @@ class HybridSearch:
         ids = list(ids)
         payloads = self._store.read(ids)
         return {id_: Passage.from_record(payloads[id_]["passage"]) for id_ in ids if id_ in payloads}
+
+
+def _with_documents(
+    candidates: Candidates, matches: Mapping[str, PassageMatch], documents: Mapping[str, DocumentMatch]
+) -> tuple[Candidates, dict[str, PassageMatch]]:
+    """Return the candidates and their matches with those of their documents."""
+    coverage = max((each.overlap for each in documents.values()), default=candidates.keywords.coverage)
+    words = WordWeights.of(candidates.words.passage, candidates.words.document, candidates.keywords.coverage, coverage)
+    matched = {
+        id_: replace(match, document=document.strength)
+        if (document := documents.get(words_id(candidates.passages[id_].document)))
+        else match
+        for id_, match in matches.items()
+    }
+    return replace(candidates, words=words), matched
 
 
 def _best_first(scores: Mapping[str, float]) -> list[str]:

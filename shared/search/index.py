@@ -12,6 +12,7 @@ from shared.platform.background import map_concurrently
 from shared.platform.config import config
 from shared.rpc.errors import Unavailable
 from shared.search.bm25 import passage_terms
+from shared.search.document_words import document_terms, is_of_words, with_words, words_collection, words_id
 from shared.search.embedding import Embedder, embedder
 from shared.search.hybrid_search import HybridSearch
 from shared.search.passages import SPLITTER, Passage
@@ -67,9 +68,9 @@ class PassageIndex:
             self._store.write(points, version)
         if held == version:  # another splitter may have made more passages of this revision
             ids = tuple(passage.id for passage in passages)
-            made_again = replace(_older_passages(document, version + 1), excluded_ids=ids)
-            self._store.erase(made_again)
-        self._record(document, version)
+            self._store.erase(replace(_older(document, version + 1), kind="passage", excluded_ids=ids))
+        words = Point(words_id(document), _word_fields(document, version), terms=document_terms(passages))
+        self._store.write([words, _version_record(document, version)], version)
         return self._delete_older(document) == version
 
     def replace_single(self, passage: Passage) -> None:
@@ -88,16 +89,16 @@ class PassageIndex:
         Later writes at `revision` or an older one are ignored.
         """
         version = 2 * revision + 1
-        self._record(document, version)
+        self._store.write([_version_record(document, version)], version)
         return self._delete_older(document) == version
 
     def forget(self, document: DocumentRef) -> None:
         """Erase `document` including its version record, for documents that do not exist."""
-        self._store.erase(scope_of(document))
+        self.erase(scope_of(document))
 
     def delete_collection(self, tenant_id: str, collection: str) -> None:
         """Erase a collection."""
-        self._store.erase(Scope(tenant_id, (collection,)))
+        self.erase(Scope(tenant_id, (collection,)))
 
     def delete_tenant(self, tenant_id: str) -> None:
         """Erase a tenant."""
@@ -131,11 +132,11 @@ class PassageIndex:
 
     def documents(self, tenant_id: str = "") -> set[Scope]:
         """Return the indexed documents of one tenant, or of all."""
-        return self._store.documents(tenant_id)
+        return {each for each in self._store.documents(tenant_id) if not is_of_words(each)}
 
     def erase(self, scope: Scope) -> None:
-        """Erase the points of `scope`."""
-        self._store.erase(scope)
+        """Erase the points of `scope`, and the words of its documents."""
+        self._store.erase(with_words(scope))
 
     def embed(self, text: str) -> Future[Embedding]:
         """Begin to embed the question of a search in the background."""
@@ -192,13 +193,10 @@ class PassageIndex:
         self._require_open()
         return self._store.read([document.id]).get(document.id)
 
-    def _record(self, document: DocumentRef, version: int) -> None:
-        self._store.write([_version_record(document, version)], version)
-
     def _delete_older(self, document: DocumentRef) -> int:
-        """Erase passages older than the document's version record. Return that version."""
+        """Erase passages and words older than the document's version record. Return that version."""
         version = self._version(document)
-        self._store.erase(_older_passages(document, version))
+        self._store.erase(with_words(_older(document, version)))
         return version
 
 
@@ -207,8 +205,8 @@ def scope_of(document: DocumentRef) -> Scope:
     return Scope(document.tenant_id, (document.collection,), document.id)
 
 
-def _older_passages(document: DocumentRef, version: int) -> Scope:
-    return replace(scope_of(document), kind="passage", bounds=(Bounds("version", end=version),))
+def _older(document: DocumentRef, version: int) -> Scope:
+    return replace(scope_of(document), bounds=(Bounds("version", end=version),))
 
 
 def knowledge_index() -> PassageIndex:
@@ -247,6 +245,10 @@ def filter_fields(document: DocumentRef, kind: Kind, version: int) -> dict[str, 
         "version": version,
         "splitter": SPLITTER,
     }
+
+
+def _word_fields(document: DocumentRef, version: int) -> dict[str, Any]:
+    return filter_fields(document, "words", version) | {"collection": words_collection(document.collection)}
 
 
 def _splitter(point: Mapping[str, Any]) -> int:

@@ -33,7 +33,7 @@ from shared.search.embedding import embedder
 from shared.search.embedding.models import current_space
 from shared.search.fusion import TermRarity, rarity, similarity_of, similarity_of_tokens
 from shared.search.store import Bounds, Point, Scope, VectorQuery, vector_store
-from shared.search.tokenizer import has_word, tokenize
+from shared.search.tokenizer import has_content_word, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -242,7 +242,7 @@ class MessageIndex:
         `texts` reads messages, to restore the diacritics of a question that lacks them.
         """
         query, limit, unindexed = question.text, question.limit, question.unindexed
-        if not has_word(query):
+        if not has_content_word(query):
             return MessageRanking([])
         scope = _scope(question.tenant_id, question.filter)
         asked = _Question(self._embedder, query, unindexed)
@@ -369,7 +369,7 @@ def _open_index() -> MessageIndex:
 def rank_by_words(query: str, messages: Sequence[IndexedMessage]) -> list[MessageHit]:
     """Return the messages that have words of `query`, best first, without an index and a model."""
     calibration = current_space().calibration
-    if not has_word(query):
+    if not has_content_word(query):
         return []
     rarities = rarity(question_terms(query, MAX_WORDS), {}, len(messages))
     scored = [(message, _strength(message, rarities, calibration)) for message in messages]

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from shared.rpc.unicode_forms import normalize
+from shared.search.stop_words import is_stop_word
 
 # Scripts without spaces between words: Thai to Myanmar, Khmer, kana, Han, and Hangul (whose words take endings).
 _UNSPACED: Final = (
@@ -41,12 +42,13 @@ class Token(NamedTuple):
     twin: str | None = None
 
 
-def has_word(text: str) -> bool:
-    """Return True if `text` has a letter or digit, other than in a run of one repeated character.
+def has_content_word(text: str) -> bool:
+    """Return True if `text` has a run of letters and digits other than stop words and long runs of one character.
 
-    Normalization would turn symbols such as U+FDFD into words, so the text is read as it is.
+    The form NFKC would turn symbols such as U+FDFD into words.
     """
-    return any(len(run) <= _MAX_REPEATED or len(set(run)) > 1 for run in _LETTERS.findall(text))
+    runs = (run for run in _LETTERS.findall(normalize("NFC", text)) if len(run) <= _MAX_REPEATED or len(set(run)) > 1)
+    return not all(map(is_stop_word, runs))
 
 
 def tokenize(text: str) -> Iterator[Token]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shared.search.embedding import RemoteText, Vector
     from shared.search.embedding.models import Space
 
-Kind = Literal["document", "passage", "message", "removed"]
+Kind = Literal["document", "passage", "words", "message", "removed"]
 
 MEANING: Final = "meaning"
 PARTS: Final = "parts"

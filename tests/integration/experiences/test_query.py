@@ -103,7 +103,7 @@ def test_non_matching_experiences_are_not_returned(store: str) -> None:
     assert (data["experiences"], data["total"]) == ([], 0)
 
 
-@pytest.mark.parametrize("keywords", ["x" * 2048, "%", "﷽", "🙂"])
+@pytest.mark.parametrize("keywords", ["x" * 2048, "%", "﷽", "🙂", "the", "và", "的"])
 def test_text_without_a_word_matches_nothing(store: str, keywords: str) -> None:
     submit_experience("بسم: the 🙂 is shown as %", "xxxxxx appears, 100 % of the time.", "Escape the % and the x.")
     data = call_successfully("query_experiences", keywords=keywords)

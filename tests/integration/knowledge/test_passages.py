@@ -143,7 +143,7 @@ def test_parts_explain_each_score(caller: Caller) -> None:
         assert result["relevance_score"] == pytest.approx(min(1.0, max(0.0, total)), abs=0.001)
         assert result["collection"] == "garden"
     names = {part["name"] for result in results for part in result["score_parts"]}
-    assert names == {"meaning", "tokens", "beginning", "words", "context"}
+    assert names == {"meaning", "tokens", "beginning", "words", "document_words", "context"}
     plain = call_research_agent(caller, "query_knowledge_base", **params)["results"]
     assert plain == [
         {name: value for name, value in each.items() if name not in ("collection", "score_parts")} for each in results

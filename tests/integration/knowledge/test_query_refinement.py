@@ -145,7 +145,7 @@ def test_a_misspelt_word_is_recognised(reader: Caller, query: str, meant: str) -
     assert meant in [word.lower() for word in refinement["suggestions"]]
 
 
-@pytest.mark.parametrize("query", ["x" * 2048, "%", "﷽", "🙂", "_ - …", "xxxx 🙂"])
+@pytest.mark.parametrize("query", ["x" * 2048, "%", "﷽", "🙂", "_ - …", "xxxx 🙂", "the", "và", "的"])
 def test_text_without_a_word_matches_nothing(reader: Caller, query: str) -> None:
     answer = call_research_agent(reader, "query_knowledge_base", query=query)
     assert answer["results"] == []

@@ -10,6 +10,7 @@ from shared.rpc.errors import Unavailable
 from shared.search.hybrid_search import HybridSearch
 from shared.search.index import PassageIndex
 from shared.search.passages import DocumentRef, Passage, SearchQuestion
+from shared.search.store import Scope
 from tests.helpers.passages import TEXTS, found_texts, index_texts, search_hits
 
 if TYPE_CHECKING:
@@ -145,6 +146,37 @@ def test_beginning_of_a_document_ranks_its_later_passages(index: PassageIndex, t
     assert hits[0].similarity == pytest.approx(hits[1].similarity)
 
 
+def test_words_in_different_passages_of_a_document_add_up(index: PassageIndex, tenant: str) -> None:
+    """A document counts for all its words: of two equal passages, that of the document with the rest comes first."""
+    same = "The committee met in the town hall."
+    index_texts(index, DocumentRef(tenant, "c", "a"), 1, same, "The minutes have nothing else about it at all.")
+    index_texts(index, DocumentRef(tenant, "c", "b"), 1, same, "The zeppelin was paid for by Quirke.")
+    best = search_hits(index, tenant, "committee zeppelin Quirke", rerank=False)
+    assert [hit.passage.document.document_id for hit in best if hit.passage.text == same] == ["b", "a"]
+    matches = {
+        part.value
+        for hit in best
+        if hit.passage.document.document_id == "b"
+        for part in hit.parts
+        if "doc" in part.name
+    }
+    assert len(matches) == 1, "all passages of a document have its words"
+
+
+def test_documents_of_an_earlier_version_are_ranked_by_their_passages(
+    index: PassageIndex, store: EmbeddedVectorStore, tenant: str
+) -> None:
+    """Until `kho reindex`, a document without a count of its words is found as before, among those that have it."""
+    for number in range(2):
+        index_texts(index, DocumentRef(tenant, "c", str(number)), 1, f"The zeppelin flew over {number + 7} towns.")
+    with_counts = {hit.passage.id: hit.score for hit in search_hits(index, tenant, "zeppelin")}
+    store.erase(Scope(tenant, ("c#words",), "0"))
+    for hit in search_hits(index, tenant, "zeppelin"):
+        assert hit.score == pytest.approx(with_counts[hit.passage.id], abs=0.03)
+    store.erase(Scope(tenant, kind="words"))
+    assert len(search_hits(index, tenant, "zeppelin")) == 2
+
+
 def test_path_of_a_document_is_found(index: PassageIndex, tenant: str) -> None:
     for path in ("garden/shade/x1.md", "garden/sun/x2.md"):
         index_texts(index, DocumentRef(tenant, "c", path), 1, "Water it daily.", source=path)
@@ -181,7 +213,7 @@ def test_search_takes_few_requests(e5: E5, store: EmbeddedVectorStore, library: 
     counted: Any = Counted()
     assert found_texts(PassageIndex(e5, counted), library, "seafood")[0] == TEXTS[1]
     words, meaning, comparison = requests
-    assert (words, meaning, comparison) == (2, 2, 1)
+    assert (words, meaning, comparison) == (3, 2, 1)
 
 
 def test_candidates_are_filtered_before_reranking(e5: E5, store: EmbeddedVectorStore, library: str) -> None:

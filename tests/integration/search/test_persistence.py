@@ -19,8 +19,9 @@ from infra.local.search_engine.embedded import EmbeddedVectorStore
 from infra.local.search_engine.errors import FolderLocked
 from shared.platform.config import ConfigurationError
 from shared.search.embedding.models import E5_SMALL
-from shared.search.index import PassageIndex
+from shared.search.index import PassageIndex, scope_of
 from shared.search.passages import SPLITTER, DocumentRef, Passage
+from shared.search.store import Scope
 from tests.helpers.passages import TEXTS, found_texts, index_texts
 
 if TYPE_CHECKING:
@@ -70,6 +71,25 @@ def test_passages_of_an_earlier_splitter_are_known_and_not_resumed(
     index.replace(document, 1, passages, resume=True)
     assert not index.is_outdated(document)
     assert [each.text for each in index.passages(document, range(20))] == [each.text for each in passages]
+
+
+def test_nothing_is_left_of_the_words_of_a_document(
+    index: PassageIndex, store: EmbeddedVectorStore, tenant: str
+) -> None:
+    documents = [DocumentRef(tenant, collection, "1") for collection in ("c", "c", "d", "e")]
+    for document in documents:
+        index_texts(index, document, 1, "fox", "whale")
+    words = Scope(tenant, kind="words")
+    assert store.count(words) == 3
+    assert index.documents(tenant) == {scope_of(document) for document in documents}
+    index.delete(documents[0], 1)
+    assert store.count(words) == 2
+    index_texts(index, documents[0], 1, "late")
+    assert store.count(words) == 2
+    index.erase(scope_of(documents[2]))
+    assert store.count(words) == 1
+    index.delete_collection(tenant, "e")
+    assert store.count(words) == 0
 
 
 def test_stale_revision_is_ignored(index: PassageIndex, tenant: str) -> None:

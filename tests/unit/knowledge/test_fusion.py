@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.search.bm25 import SATURATION, SparseTerms
 from shared.search.calibration import Calibration
-from shared.search.fusion import PassageMatch, rarity, similarity_of, similarity_of_tokens
+from shared.search.fusion import PassageMatch, WordWeights, rarity, similarity_of, similarity_of_tokens
 
 SHARE = st.floats(0, 1)
 
@@ -49,7 +49,8 @@ def test_strength_is_one_for_an_exact_passage() -> None:
 
 
 def score(whole: float, strength: float, words: float = 0.2, coverage: float = 0.5, **parts: Any) -> float:
-    return PassageMatch(whole, strength, **parts).score(Calibration(), words, coverage)
+    weights = WordWeights.of(words, 0.1, coverage, coverage)
+    return PassageMatch(whole, strength, **parts).score(Calibration(), weights)
 
 
 def test_cross_language_score_is_semantic_only() -> None:
@@ -82,13 +83,19 @@ def test_score_is_between_zero_and_one(  # noqa: PLR0917 - all parts of a match
     assert 0 <= score(whole, strength, words, coverage, tokens=tokens, beginning=first) <= 1
 
 
-@given(SHARE, SHARE, SHARE, st.fixed_dictionaries(dict.fromkeys(("tokens", "beginning", "context"), SHARE)))
+@given(SHARE, SHARE, SHARE, st.fixed_dictionaries(dict.fromkeys(("tokens", "beginning", "context", "document"), SHARE)))
 def test_fusion_is_monotonic(one: float, other: float, same: float, parts: dict[str, float]) -> None:
     low, high = sorted((one, other))
     assert score(low, same, **parts) <= score(high, same, **parts)
     assert score(same, low, **parts) <= score(same, high, **parts)
     for part in parts:
         assert score(same, same, **parts | {part: low}) <= score(same, same, **parts | {part: high})
+
+
+def test_words_of_the_whole_document_count() -> None:
+    """Until they are known, those of the passage stand for them."""
+    assert score(0.5, 0.3, document=0.1) < score(0.5, 0.3) == score(0.5, 0.3, document=0.3)
+    assert score(0.5, 0.3, document=0.3) < score(0.5, 0.3, document=0.9)
 
 
 def test_document_context_breaks_ties() -> None:
@@ -124,6 +131,6 @@ def test_bm25_is_the_sum_over_the_words_of_a_passage() -> None:
 
 
 def test_callers_document_has_a_third_of_the_weight() -> None:
-    parts = {part.name: part.weight for part in PassageMatch(0.5, 0.0, context=0.5).parts(Calibration(), 0.0, 0.0)}
+    parts = {part.name: part.weight for part in PassageMatch(0.5, 0.0, context=0.5).parts(Calibration(), WordWeights())}
     assert parts["context"] == pytest.approx(1 / 3)
     assert parts["meaning"] == pytest.approx(2 / 3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.bm25 import SATURATION, TWIN, number, passage_terms, question_terms
-from shared.search.tokenizer import fold_diacritics, has_word, stem, tokenize
+from shared.search.tokenizer import fold_diacritics, has_content_word, stem, tokenize
 
 VIETNAMESE = st.text(
     "aàáảãạăằắẳẵặâầấẩẫậbcdđeèéẻẽẹêềếểễệghiìíỉĩịklmnoòóỏõọôồốổỗộơờớởỡợpqrstuùúủũụưừứửữựvxyỳýỷỹỵ", min_size=1
@@ -63,12 +63,22 @@ def test_false_suffixes_are_kept(word: str) -> None:
 
 @pytest.mark.parametrize("text", ["pod", "C", "www", "7", "咖啡", "phép", "% pod"])
 def test_text_with_a_word(text: str) -> None:
-    assert has_word(text)
+    assert has_content_word(text)
 
 
 @pytest.mark.parametrize("text", ["x" * 2048, "%", "﷽", "🙂", "_", "0000", ""])
 def test_text_without_a_word(text: str) -> None:
-    assert not has_word(text)
+    assert not has_content_word(text)
+
+
+@pytest.mark.parametrize("text", ["the", "And of THE", "và", "va\u0300", "的", "这个", "的 the và!"])
+def test_stop_words_are_no_content(text: str) -> None:
+    assert not has_content_word(text)
+
+
+@pytest.mark.parametrize("text", ["the pod", "The Who", "IT", "và mèo", "va", "的确", "目的地"])
+def test_stop_words_with_others_are_content(text: str) -> None:
+    assert has_content_word(text)
 
 
 def test_vietnamese_tone_placement_is_normalized() -> None:
