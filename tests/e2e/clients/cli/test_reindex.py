@@ -15,6 +15,7 @@ from infra.local.template import load
 from shared.aws.dynamodb import to_item
 from shared.documents.unit_of_work import DocumentHead
 from shared.search.passages import SPLITTER
+from shared.search.store import INTEGERS, KEYWORDS
 from tests.helpers.api_client import run_kho
 from tests.helpers.aws_stack import ENVIRONMENT, running_aws_stack
 from tests.helpers.kho_server import KhoServer
@@ -90,7 +91,7 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
     prepared = run_kho("qdrant", "prepare", "--data", str(data), environment=environment)
     assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
     for name in ("kho", "kho-experiences"):
-        assert qdrant.indexed[name].keys() == {"tenant", "collection", "document", "kind", "tags", "version"}
+        assert qdrant.indexed[name].keys() == {"tenant", *KEYWORDS, *INTEGERS}
     assert qdrant.count(tenant="local") == 0
     qdrant_only = run_reindex(data, "--collection", "agent-data", environment=environment)
     assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}

@@ -67,7 +67,7 @@ export default {
     tokens: "Meaning, word by word",
     beginning: "Beginning of the document",
     words: "Words in common",
-    document_words: "Words in common with the whole document",
+    document_words: "The same, in the whole document",
     context: "Your own document",
     model: "Reranking model",
   },

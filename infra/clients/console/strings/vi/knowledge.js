@@ -67,7 +67,7 @@ export default {
     tokens: "Nghĩa, so từng từ",
     beginning: "Phần đầu của tài liệu",
     words: "Từ trùng nhau",
-    document_words: "Từ trùng với cả tài liệu",
+    document_words: "Như trên, trong cả tài liệu",
     context: "Văn bản của bạn",
     model: "Mô hình xếp hạng lại",
   },
