@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from shared.rpc.unicode_forms import normalize
-from shared.search.stop_words import is_stop_word
 
 # Scripts without spaces between words: Thai to Myanmar, Khmer, kana, Han, and Hangul (whose words take endings).
 _UNSPACED: Final = (
@@ -34,6 +33,15 @@ _TONES: Final = {
 _TONE_PAIR: Final = re.compile("|".join(_TONES))
 _NO_DECOMPOSITION: Final = str.maketrans({"đ": "d", "ø": "o", "ł": "l", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe"})
 
+# They say nothing by themselves. Words that are names or abbreviations too, such as "it", "can" or "hay", are not here.
+_STOP_ENGLISH: Final = (
+    "a am an and are as at be been but by for from if in is of on or so than that the then to was were with"
+)
+_STOP_POINTING: Final = "these this those"
+_STOP_VIETNAMESE: Final = "các cho của cũng là mà những nhưng này nếu như ở rằng sẽ thì và vì với đang đã để đó hoặc"
+_STOP_WORDS: Final = frozenset(f"{_STOP_ENGLISH} {_STOP_POINTING} {_STOP_VIETNAMESE}".split())
+_STOP_CHARACTERS: Final = dict.fromkeys(map(ord, "的了和与與及或是在也都就而着吗嗎呢吧啊呀之这這那个個们們把被于於很"))
+
 
 class Token(NamedTuple):
     """A normalized word, and its twin without diacritics if it has some."""
@@ -48,7 +56,12 @@ def has_content_word(text: str) -> bool:
     The form NFKC would turn symbols such as U+FDFD into words.
     """
     runs = (run for run in _LETTERS.findall(normalize("NFC", text)) if len(run) <= _MAX_REPEATED or len(set(run)) > 1)
-    return not all(map(is_stop_word, runs))
+    return not all(map(_is_stop_word, runs))
+
+
+def _is_stop_word(run: str) -> bool:
+    rest = run.casefold().translate(_STOP_CHARACTERS)
+    return not rest or rest in _STOP_WORDS
 
 
 def tokenize(text: str) -> Iterator[Token]:
