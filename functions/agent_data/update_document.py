@@ -40,7 +40,9 @@ class UpdateDocument(DocumentWriteParams):
     last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
 
 
-@lambda_function(table("Documents", "GetItem", "PutItem", "Query", "UpdateItem"), EMBEDDING_INDEX, SPLITTING)
+@lambda_function(
+    table("Documents", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"), EMBEDDING_INDEX, SPLITTING
+)
 @method(
     "agent-data/update_document",
     role="writer",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shared.aws.dynamodb import Write, to_item
 from shared.documents import errors
 from shared.documents.content_items import content_item, deferred_body
+from shared.documents.names import word_writes
 from shared.documents.sibling_order import SiblingOrder, SiblingPosition, listing_write, relocation_writes
 from shared.documents.tree import ALIVE, MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead, WritePlan
@@ -69,6 +70,7 @@ def create(work: UnitOfWork, request: WriteRequest, new: NewDocument) -> WriteRe
             *work.tree.bin_writes(None, position),
             Write("Put", content_item(work, head) | body()),
             work.audit_entry(request, head, now, from_revision=0),
+            *word_writes(work.tenant_id, None, head),
             *work.tree.attachment_writes(ancestors, 0),
         ]
         return WritePlan(writes, head.write_result())

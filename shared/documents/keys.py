@@ -8,11 +8,13 @@
     {tenant}#document#{id}       deletion              a scheduled deletion; expires when it is due
     {tenant}#children#{parent}   {order key}#{id}      a child, in the order of siblings
     {tenant}#bin                 {delete_at}#{id}      a document that is deleted, or will be, in the order of the times
+    {tenant}#words#{character}   {word}#{id}           a word of a document's title or id, in the partition of its first
+                                                       character; the empty word is of a document with very many
     {tenant}#body#{sha256}       part#000              one part of a body that is too large for one item
     {tenant}#request#{request}   request               the idempotency record of a request_id, with its result
 
-A write is one transaction over the first four, the child, the bin and the request. The parts of a large body are
-written before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
+A write is one transaction over the first four, the child, the bin, the words and the request. The parts of a large body
+are written before it, under their digest: a repeated write overwrites the parts of a failed one with the same data.
 """
 
 from typing import Final
@@ -53,6 +55,16 @@ def deleted_documents(tenant_id: str) -> str:
 def deleted_document(delete_at: int, document_id: str) -> str:
     """Return the sort key of a deleted document."""
     return f"{delete_at:0{_TIME_DIGITS}d}#{document_id}"
+
+
+def words(tenant_id: str, word: str) -> str:
+    """Return the partition key of the words that begin with the same character as `word`."""
+    return f"{tenant_id}#words#{word[:1]}"
+
+
+def word(text: str, document_id: str) -> str:
+    """Return the sort key of a document's word. '#' sorts before every character of a word."""
+    return f"{text}#{document_id}"
 
 
 def body(tenant_id: str, digest: str) -> tuple[str, str]:

@@ -126,6 +126,14 @@ class DeletedDocumentPage:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundDocuments:
+    """A page of documents by the words that were found, with `next_cursor` if more may follow."""
+
+    documents: list[ChildDocument]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Ancestor:
     """A document above another one."""
 

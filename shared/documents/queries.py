@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -21,6 +21,7 @@ from shared.documents.models import (
     DeletedDocument,
     DeletedDocumentPage,
     Document,
+    FoundDocuments,
 )
 from shared.documents.tree import Tree, TreePosition
 from shared.documents.unit_of_work import ATTEMPTS, DocumentHead
@@ -97,6 +98,12 @@ class DocumentQueries:
         now = timestamps.now()
         before = _sort_key(cursor) if cursor else _AFTER_ALL
         return DeletedDocumentPage(*_page(self._deleted(before, now), limit))
+
+    def find(self, query: str, metadata: Mapping[str, Any], limit: int, cursor: str | None) -> FoundDocuments:
+        """Return a page of the documents with all words of a query in their titles and ids, by the words found."""
+        from shared.documents.name_search import find
+
+        return find(self._table, self._tenant_id, self, query, metadata).page(limit, cursor)
 
     def ancestors(self, document_id: str) -> list[Ancestor]:
         """Return the documents above one that is not deleted, from the top down."""
@@ -191,7 +198,7 @@ class DocumentQueries:
                 head = heads[entry["document_id"]]
                 # It may have been moved, deleted or restored since it was listed.
                 if head.parent_id == query.parent_id and head.deleted(now) == query.deleted:
-                    described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
+                    described = describe(head)
                     yield entry["sk"], ChildDocument(mime_type=head.mime_type, **described)
             if len(entries) < size:
                 return
@@ -213,7 +220,7 @@ class DocumentQueries:
                 current = entry["sk"] == keys.deleted_document(head.delete_at or 0, head.document_id)
                 if current and head.deleted(now) and not (parent and parent.deleted(now)):
                     title = json.loads(parent.metadata).get("title") if parent else None
-                    described = _description(head, head.metadata, is_human_readable=head.is_human_readable)
+                    described = describe(head)
                     yield entry["sk"], DeletedDocument(mime_type=head.mime_type, parent_title=title, **described)
             if len(entries) < _HEADS_PER_BATCH:
                 return
@@ -245,6 +252,11 @@ def _page(rows: Iterator[tuple[P, T]], limit: int) -> tuple[list[T], str | None]
     """Return the rows that fit on a page, and a cursor to the last of them if more follow."""
     page, rest = take_page(rows, limit, SizeBudget(), lambda row: row[1])
     return [row for _, row in page], None if rest is None else cursors.encode(page[-1][0])
+
+
+def describe(head: DocumentHead) -> dict[str, Any]:
+    """Return the fields of `DocumentDescription` of a document as it is now."""
+    return _description(head, head.metadata, is_human_readable=head.is_human_readable)
 
 
 def _description(head: DocumentHead, metadata: str, *, is_human_readable: bool) -> dict[str, Any]:

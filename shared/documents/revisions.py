@@ -10,6 +10,7 @@ from shared.aws.dynamodb import Write, from_item
 from shared.documents import errors
 from shared.documents.content_items import content_item, deferred_body, stored_body
 from shared.documents.models import PatchField, require_metadata
+from shared.documents.names import word_writes
 from shared.documents.queries import DocumentQueries
 from shared.documents.unit_of_work import DocumentHead, Patience, WritePlan
 from shared.platform.locks import NamedLocks
@@ -183,6 +184,7 @@ def _revision_plan(
         work.head_update(old, head, head.updated_at),
         Write("Put", content_item(work, head) | body),
         work.audit_entry(request, head, head.updated_at, from_revision=old.revision, **details),
+        *word_writes(work.tenant_id, old, head),
     ]
     return WritePlan(writes, head.write_result(changes=details.get("changes")))
 

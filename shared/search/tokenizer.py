@@ -15,7 +15,7 @@ _UNSPACED: Final = (
 )
 # Combining marks that belong to the preceding letter, which \w does not match.
 _MARKS: Final = r"\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0dff"
-_PIECES: Final = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>(?:[^\W_{_UNSPACED}]++|[{_MARKS}]++)++)")
+PIECES: Final = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>(?:[^\W_{_UNSPACED}]++|[{_MARKS}]++)++)")
 _CAMEL_CASE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENGLISH: Final = re.compile(r"[a-z]{3,}")
 _VOWEL: Final = re.compile(r"[aeiouy]")
@@ -66,7 +66,7 @@ def _is_stop_word(run: str) -> bool:
 
 def tokenize(text: str) -> Iterator[Token]:
     """Yield the words of `text` in order. Scripts without spaces yield characters and pairs of characters."""
-    for unspaced, word in _PIECES.findall(normalize("NFKC", text)):
+    for unspaced, word in PIECES.findall(normalize("NFKC", text)):
         if word:
             yield from _word(word[:_MAX_WORD])
         for at in range(len(unspaced)):

@@ -11,6 +11,7 @@ import pytest
 
 from shared.aws.dynamodb import Table, from_item
 from shared.documents.keys import deleted_document
+from shared.documents.names import word_items
 from shared.documents.tree import MAX_DEPTH, TreePosition
 from shared.documents.unit_of_work import DocumentHead
 from shared.platform.config import config
@@ -124,6 +125,13 @@ def assert_consistent_tree(tenant: str, *, unfinished: bool = False) -> dict[str
     assert sorted(partitions["bin"]) == sorted(
         deleted_document(each.delete_at, each.document_id) for each in positions.values() if each.delete_at is not None
     )
+    heads = [from_item(DocumentHead, items["document"]) for items in partitions.values() if "document" in items]
+    assert {
+        (f"{tenant}#{partition}", sk): item
+        for partition, items in partitions.items()
+        if partition.startswith("words#")
+        for sk, item in items.items()
+    } == {key: item for head in heads for key, item in word_items(tenant, head).items()}
     for each in positions.values():
         above = each
         for depth in range(1, MAX_DEPTH + 1):

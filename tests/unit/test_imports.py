@@ -9,8 +9,8 @@ from infra.local.template import load
 from tests.helpers.import_closure import import_closures
 
 BUDGETS: Final = {
-    "agent_data": 56,
-    "agent_data.edit_document": 59,
+    "agent_data": 60,
+    "agent_data.edit_document": 62,
     "agent_data.query_knowledge": 85,
     "boards": 57,
     "device_server": 55,

@@ -58,7 +58,7 @@ class Client:
         if self.endpoint == "actions":
             path, body = "/actions", envelope(action, payload, request_id, self.tenant)
         else:
-            reads = action in ("get_document", "list_children", "document_history")
+            reads = action in ("get_document", "find_documents", "list_children", "document_history")
             path, body = f"/agent-data/{action}", payload if reads else payload | {"request_id": request_id}
         response = self.server.post(path, json.dumps(body, ensure_ascii=False).encode())
         return response.status, json.loads(response.data)
@@ -136,6 +136,15 @@ def test_update_document(client: Client) -> None:
     assert document["created_at"] == CREATE["created_at"]
 
 
+def test_find_documents(client: Client) -> None:
+    document_id = str(uuid4())
+    client.ok("create_document", document_id=document_id, **CREATE | {"metadata": {"title": f"Lộ trình {client.own}"}})
+    (document,) = client.ok("find_documents", query=f"lo TRI {client.own}")["documents"]
+    assert (document["document_id"], document["parent_id"]) == (document_id, "root")
+    assert client.ok("find_documents", query=f"moss {client.own}") == {"documents": []}
+    client.refused(400, "INVALID_PARAMS", "find_documents", metadata={"source": "cursor"})
+
+
 def test_edit_document(client: Client) -> None:
     document_id = str(uuid4())
     client.ok("create_document", document_id=document_id, **CREATE)
@@ -144,7 +153,7 @@ def test_edit_document(client: Client) -> None:
     assert (edited["revision"], edited["changes"]) == (2, "appended lines 2-3; metadata: removed source")
     wrong = [{"append": "x"}, {"replace": {"old": "n", "new": "x"}}]
     details = client.refused(409, "NO_SINGLE_MATCH", "edit_document", document_id=document_id, edits=wrong)
-    assert [each["line"] for each in details["candidates"]] == [1, 1, 1, 2]
+    assert [each["line"] for each in details["candidates"]] == [1, 1, 2, 2, 2]
     document = client.ok("get_document", document_id=document_id)
     assert document["content"]["body"] == "# Introduction\nNội dung văn bản...\nMới"
     assert (document["revision"], "source" in document["metadata"]) == (2, False)

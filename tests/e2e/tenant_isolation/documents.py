@@ -112,6 +112,7 @@ CASES: dict[str, list[IsolationCase]] = {
         document(edits=[{"restore_revision": 1}]),
         deleted_document(edits=[{"append": "mine"}]),
     ],
+    f"{AGENT}/find_documents": [IsolationCase(lambda id_: {"query": id_}, make_document, read_document)],
     f"{AGENT}/get_document": [document(), document(revision=1), deleted_document()],
     f"{AGENT}/list_ancestors": [document(), deleted_document()],
     f"{AGENT}/list_children": [

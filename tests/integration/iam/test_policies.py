@@ -52,9 +52,12 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "agent_data-update_document": [
         {"document_id": "top", "patch": {"content": {"body": "y"}}, "request_id": "r"},
         {"document_id": "top", "patch": {"content": LARGE}},
+        {"document_id": "top", "patch": {"metadata": {"title": "x"}}},
+        {"document_id": "top", "patch": {"metadata": {}}},
     ],
     "agent_data-edit_document": [
         {"document_id": "top", "edits": [{"append": "y"}, {"metadata": {"title": "x"}}], "request_id": "r"},
+        {"document_id": "top", "edits": [{"metadata": {"title": "y"}}]},
         {"document_id": "large", "edits": [{"append": "y"}]},
         {"document_id": "large", "edits": [{"restore_revision": 1}]},
     ],
@@ -68,6 +71,7 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     ],
     "agent_data-restore_document": [{"document_id": "gone"}, {"document_id": "gone", "recursive": True}],
     "agent_data-get_document": [{"document_id": "large"}, {"document_id": "large", "revision": 1}],
+    "agent_data-find_documents": [{"query": "mid"}, {"query": "leaf twig"}],
     "agent_data-list_ancestors": [{"document_id": "leaf"}],
     "agent_data-list_deleted": [{}],
     "agent_data-list_children": [{"parent_id": "top", "has_children": True}, {"parent_id": "top", "from_child": "mid"}],
