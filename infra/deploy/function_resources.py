@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from shared.rpc.method import Method
 
 SERVERS: Final = ("agent_data", "memory_server", "tool_server", "recall_kit", "research_agent", "device_server")
+_INVOKED_TOGETHER: Final = (
+    ("agent_data", "research_agent"),
+    ("memory_server", "tool_server"),
+    ("recall_kit", "device_server"),
+)
+"""Pairs of servers with about as many methods each, for policies of about one length."""
 PACKAGES: Final = ("endpoints", "discovery", "oauth", *SERVERS, "workers", "boards")
 
 _BASE: Final = Path(__file__).resolve().parents[1] / "template"
@@ -309,8 +315,7 @@ def _invocation_policies(functions: Sequence[DeclaredFunction]) -> dict[str, Any
     All methods exceed one policy, and one policy for each server exceeds what a role may have.
     """
     policies: dict[str, Any] = {}
-    for first in range(0, len(SERVERS), 2):
-        pair = SERVERS[first : first + 2]
+    for pair in _INVOKED_TOGETHER:
         names = [server.replace("_", "-") for server in pair]
         statement = _invoke_statement(tuple(f"{name}/*" for name in names), functions)
         properties = {
