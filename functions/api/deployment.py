@@ -203,6 +203,8 @@ MESSAGE_INDEX: Final = variables("KHO_MESSAGE_INDEX", "KHO_QDRANT_URL")
 """The switch of the index of messages. Each function that writes or searches messages has it."""
 SPLITTING: Final = Dependency(layers=("KnowledgeLayer",))
 """Splitting of documents into passages."""
+PDF_EXTRACTION: Final = Dependency(layers=("PdfLayer",))
+"""The library by which a child process extracts the text of PDFs."""
 EMBEDDING_MODEL: Final = Dependency(layers=("EmbeddingLayer",), memory=INDEX_MEMORY)
 """The embedding model itself."""
 RERANKING_MODEL: Final = Dependency(("RerankingModelAccess",))

@@ -1,5 +1,6 @@
 """research-agent/ingest_documents: add documents or folders to a collection."""
 
+import base64
 import hashlib
 from typing import Annotated, Final
 
@@ -11,26 +12,49 @@ from research_agent.index import documents
 from research_agent.jobs import jobs
 from research_agent.stores import collections
 from shared.knowledge import folder_sync
-from shared.knowledge.errors import document_ambiguous, document_missing, file_reading_disabled
+from shared.knowledge.documents import CollectionDocuments
+from shared.knowledge.errors import document_ambiguous, document_missing, document_too_large, file_reading_disabled
 from shared.knowledge.ingestion import DocumentIngestion, is_long
-from shared.knowledge.models import MAX_TEXT_BYTES, Name, NewKnowledgeDocument, Path
+from shared.knowledge.models import (
+    MAX_TEXT_BYTES,
+    MAX_UPLOAD_BYTES,
+    DocumentFailure,
+    Name,
+    NewKnowledgeDocument,
+    Path,
+    SkippedFile,
+    StoredFile,
+    UploadedFile,
+)
 from shared.knowledge.recorded_space import recorded_space
 from shared.knowledge.rendering import render_ingestion_result
 from shared.knowledge.responses import IngestionResult, ingestion_result, job_accepted, require_ingested
 from shared.platform.runtime import runtime
 from shared.rpc.caller import Caller
-from shared.rpc.errors import Conflict, InvalidRequest, NotFound, TooLarge, Unavailable
+from shared.rpc.errors import (
+    Conflict,
+    FieldProblem,
+    InvalidParams,
+    InvalidRequest,
+    NotFound,
+    TooLarge,
+    Unavailable,
+)
 from shared.rpc.mcp_catalog import McpTool
 from shared.rpc.method import Params
 
 _MAX_IMMEDIATE_REMOVALS: Final = 100
+_Input = NewKnowledgeDocument | StoredFile | DocumentFailure | SkippedFile
 
 
 class SentDocument(Params):
     """A document. `hash` identifies the file it was read from."""
 
     path: Path
-    content: Annotated[str, Field(json_schema_extra={"maxLength": MAX_TEXT_BYTES})]
+    content: Annotated[str | None, Field(json_schema_extra={"maxLength": MAX_TEXT_BYTES})] = None
+    content_base64: Annotated[
+        str | None, Field(description="Instead of content: the file itself, such as a PDF, up to 4 MiB.")
+    ] = None
     hash: Annotated[str, Field(max_length=128)] = ""
     title: Annotated[str, Field(max_length=500)] = ""
 
@@ -76,6 +100,8 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     """Ingest documents, or start a job if it takes long."""
     collection = collections(caller).require(params.collection, recorded_space())
     stored = documents(caller, collection)
+    sent: list[NewKnowledgeDocument | UploadedFile] = []
+    new: list[_Input]
     if params.path is not None:
         if params.documents is not None or params.remove is not None or params.tree:
             raise document_ambiguous()
@@ -94,11 +120,12 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     elif params.documents is None and params.remove is None:
         raise document_missing()
     else:
-        new = [_new_document(each, params.tree) for each in params.documents or []]
+        sent = [_sent_document(number, each, params.tree) for number, each in enumerate(params.documents or [])]
         removed = params.remove or []
+        new = _read_files(sent, stored)
     readable = [each for each in new if isinstance(each, NewKnowledgeDocument)]
-    if is_long(stored, readable) or len(removed) > _MAX_IMMEDIATE_REMOVALS:
-        return job_accepted(jobs(caller).start(collection, readable, removed), collection)
+    if len(new) < len(sent) or is_long(stored, readable) or len(removed) > _MAX_IMMEDIATE_REMOVALS:
+        return job_accepted(jobs(caller).start(collection, sent or readable, removed), collection)
     ingestion = DocumentIngestion(stored)
     ingestion.add_all(new)
     ingestion.remove(removed)
@@ -108,6 +135,29 @@ def handler(params: IngestDocuments, caller: Caller) -> IngestionResult:
     return ingestion_result(ingestion.tally, collection)
 
 
-def _new_document(sent: SentDocument, tree: str) -> NewKnowledgeDocument:
-    digest = sent.hash or hashlib.sha256(sent.content.encode("utf-8")).hexdigest()
-    return NewKnowledgeDocument(sent.path, sent.content, hash=digest, title=sent.title, tree=tree)
+def _read_files(sent: list[NewKnowledgeDocument | UploadedFile], stored: CollectionDocuments) -> list[_Input]:
+    """Return what each file is, or nothing if a worker has to read one."""
+    if not any(isinstance(each, UploadedFile) for each in sent):
+        return [each for each in sent if isinstance(each, NewKnowledgeDocument)]
+    from shared.knowledge import uploads
+
+    if any(uploads.takes_long(each, stored) for each in sent if isinstance(each, UploadedFile)):
+        return []
+    return [uploads.read(each, stored) if isinstance(each, UploadedFile) else each for each in sent]
+
+
+def _sent_document(number: int, sent: SentDocument, tree: str) -> NewKnowledgeDocument | UploadedFile:
+    field = f"documents.{number}.content"
+    if (sent.content is None) == (sent.content_base64 is None):
+        raise InvalidParams(FieldProblem(field=field, message="or content_base64 is required, and not both"))
+    if sent.content is not None:
+        digest = sent.hash or hashlib.sha256(sent.content.encode("utf-8")).hexdigest()
+        return NewKnowledgeDocument(sent.path, sent.content, hash=digest, title=sent.title, tree=tree)
+    try:
+        content = base64.b64decode(sent.content_base64 or "", validate=True)
+    except ValueError:
+        raise InvalidParams(FieldProblem(field=f"{field}_base64", message="is not base64")) from None
+    if len(content) > MAX_UPLOAD_BYTES:
+        raise document_too_large(sent.path, MAX_UPLOAD_BYTES)
+    digest = sent.hash or hashlib.sha256(content).hexdigest()
+    return UploadedFile(sent.path, content, digest, sent.title, tree)

@@ -8,7 +8,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from api.deployment import BULK_EMBEDDING_INDEX, SPLITTING, STREAM_SECONDS, TableStream, change, lambda_function, table
+from api.deployment import (
+    BULK_EMBEDDING_INDEX,
+    PDF_EXTRACTION,
+    SPLITTING,
+    STREAM_SECONDS,
+    TableStream,
+    change,
+    lambda_function,
+    table,
+)
 from api.stream_records import StreamRecord, stream_worker
 from shared.aws.dynamodb import Table
 from shared.knowledge import keys
@@ -18,7 +27,14 @@ from shared.knowledge.errors import file_reading_disabled
 from shared.knowledge.folder_sync import sync_folder
 from shared.knowledge.ingestion import DocumentIngestion, WorkerTimeExpired
 from shared.knowledge.ingestion_jobs import IngestionJob, IngestionJobs
-from shared.knowledge.models import IngestionTally
+from shared.knowledge.models import (
+    DocumentFailure,
+    IngestionTally,
+    NewKnowledgeDocument,
+    SkippedFile,
+    StoredFile,
+    UploadedFile,
+)
 from shared.knowledge.recorded_space import recorded_space
 from shared.platform.config import config
 from shared.platform.runtime import runtime
@@ -46,6 +62,7 @@ def _abandon(record: StreamRecord) -> None:
     table("Knowledge", "BatchWriteItem", "GetItem", "PutItem", "Query", "UpdateItem"),
     BULK_EMBEDDING_INDEX,
     SPLITTING,
+    PDF_EXTRACTION,
     timeout=900,
     stream=TableStream(
         table="Knowledge",
@@ -88,6 +105,16 @@ def _tenant_id(record: StreamRecord) -> str:
     return record.pk.removesuffix(keys.partition("", "work"))
 
 
+def _read(
+    each: NewKnowledgeDocument | UploadedFile, documents: CollectionDocuments
+) -> NewKnowledgeDocument | StoredFile | DocumentFailure | SkippedFile:
+    if isinstance(each, NewKnowledgeDocument):
+        return each
+    from shared.knowledge.uploads import read  # few jobs have files
+
+    return read(each, documents)
+
+
 def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -> None:
     """Run or resume a job. If the time is over, enqueue it for another worker."""
     collections = CollectionStore(table, tenant_id)
@@ -113,7 +140,7 @@ def _run(job: IngestionJob, jobs: IngestionJobs, table: Table, tenant_id: str) -
         if listing:
             sync_folder(documents, ingestion, listing)
         else:
-            ingestion.add_all(jobs.documents(job))
+            ingestion.add_all(_read(each, documents) for each in jobs.documents(job))
             ingestion.remove(jobs.removed_paths(job.id))
     except WorkerTimeExpired:
         jobs.report(job.id, "running", tally, total=total)

@@ -57,6 +57,7 @@ _LAYERS: Final = (
     "AccessLayer",
     "McpLayer",
     "KnowledgeLayer",
+    "PdfLayer",
     "EmbeddingLayer",
     "DevicesLayer",
     "SecretsLayer",

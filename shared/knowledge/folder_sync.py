@@ -73,7 +73,7 @@ class SyncTarget(Protocol):
         """Count a document that is unchanged."""
 
     def leave_out(self, file: SkippedFile) -> None:
-        """Count a file that holds no text."""
+        """Count a file that holds no text. A document of its former content goes."""
 
     def fail(self, failure: DocumentFailure) -> None:
         """Record a file that cannot be read."""
@@ -96,7 +96,6 @@ def sync_folder(
     It can be interrupted between any two files and repeated: added files are then unchanged.
     """
     seen: set[str] = set()
-    without_text: list[str] = []
     target.tally.notes += [each for each in listing.notes if each not in target.tally.notes]
     for number, file in enumerate(listing.files, start=1):
         progress(number, listing.total, file.path)
@@ -113,11 +112,10 @@ def sync_folder(
             target.fail(content)
         elif isinstance(content, SkippedFile):
             target.leave_out(content)
-            without_text += [file.path] if stored else []
         else:
             target.add(content)
     missing = missing_paths(documents.stored(), listing, seen) if listing.is_folder or listing.absent else []
-    target.remove([*missing, *without_text])
+    target.remove(missing)
     return missing
 
 

@@ -12,7 +12,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.folder_sync import InvalidFile
-from shared.knowledge.models import DocumentFailure, IngestionTally, SkippedFile
+from shared.knowledge.models import DocumentFailure, IngestionTally, SkippedFile, StoredFile
 from shared.platform.config import ConfigurationError, config
 from shared.platform.telemetry import current_correlation_id, logger
 from shared.rpc.errors import KhoError, OutOfTime, Unavailable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from shared.knowledge.documents import CollectionDocuments, PutResult
-    from shared.knowledge.models import NewKnowledgeDocument, Outcome, StoredFile
+    from shared.knowledge.models import NewKnowledgeDocument, Outcome
 
 _MAX_INLINE_BYTES: Final = 24 * 1024
 """As much as is embedded within the five seconds that research-agent allows a simple call, on one slow core."""
@@ -87,18 +87,21 @@ class DocumentIngestion:
             self._collect()
 
     def leave_out(self, file: SkippedFile) -> None:
-        """Count a file of a kind that holds no text."""
+        """Count a file of a kind that holds no text. A document of its former content goes."""
         self.finish()
         self.tally.skip_kind(file.kind)
+        self.tally.removed += self._documents.remove(file.path)
         self._report_progress()
 
-    def add_all(self, new: Iterable[NewKnowledgeDocument | DocumentFailure | SkippedFile]) -> None:
-        """Add each document, record each failure, and count each file without text."""
+    def add_all(self, new: Iterable[NewKnowledgeDocument | StoredFile | DocumentFailure | SkippedFile]) -> None:
+        """Add each new document, record each failure, and count each file without text and each stored document."""
         for each in new:
             if isinstance(each, DocumentFailure):
                 self.fail(each)
             elif isinstance(each, SkippedFile):
                 self.leave_out(each)
+            elif isinstance(each, StoredFile):
+                self.skip(each)
             else:
                 self.add(each)
         self.finish()

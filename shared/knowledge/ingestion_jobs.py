@@ -4,6 +4,7 @@ The input is stored first, then a work item that the stream delivers to a worker
 delivers the item again, and the documents ingested before are unchanged then.
 """
 
+import base64
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from shared.knowledge.models import (
     IngestionTally,
     JobStatus,
     NewKnowledgeDocument,
+    UploadedFile,
 )
 from shared.platform.clock import lasts, now
 
@@ -67,7 +69,10 @@ class IngestionJobs:
         self._tenant_id = tenant_id
 
     def start(
-        self, collection: Collection, documents: Sequence[NewKnowledgeDocument], removed_paths: Sequence[str]
+        self,
+        collection: Collection,
+        documents: Sequence[NewKnowledgeDocument | UploadedFile],
+        removed_paths: Sequence[str],
     ) -> str:
         """Start a job that ingests `documents` and removes those under `removed_paths`. Return its id."""
         job_id = secrets.token_hex(12)
@@ -79,7 +84,7 @@ class IngestionJobs:
         self,
         job_id: str,
         collection: Collection,
-        documents: Sequence[NewKnowledgeDocument],
+        documents: Sequence[NewKnowledgeDocument | UploadedFile],
         removed_paths: Sequence[str],
     ) -> None:
         """Store the input of the job `job_id`, which is enqueued later."""
@@ -87,8 +92,9 @@ class IngestionJobs:
         partition = keys.partition(self._tenant_id, "job", job_id)
         for number, new in enumerate(documents):
             text_id = secrets.token_hex(8)
-            texts.write(compress(new.text), job_id, text_id)
             document = asdict(new) | {"text": text_id}
+            text = _ascii(document.pop("content")) if isinstance(new, UploadedFile) else new.text
+            texts.write(compress(text), job_id, text_id)
             self._table.write(
                 Write("Put", {"pk": partition, "sk": keys.job_input(keys.PENDING, number)} | document | _expiry())
             )
@@ -123,8 +129,8 @@ class IngestionJobs:
         pages = self._table.query(keys.partition(self._tenant_id, "job", job_id), Keys.beginning(keys.REMOVE))
         return [path for page in pages for item in page for path in item["paths"]]
 
-    def documents(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument]:
-        """Yield the documents that the job has yet to ingest, in order."""
+    def documents(self, job: IngestionJob) -> Iterator[NewKnowledgeDocument | UploadedFile]:
+        """Yield the documents and files that the job has yet to ingest, in order."""
         texts = self._texts(job.collection_id)
         remaining = Keys.between(
             keys.job_input(keys.PENDING, job.tally.documents), keys.job_input(keys.PENDING, job.total)
@@ -132,8 +138,12 @@ class IngestionJobs:
         for page in self._table.query(keys.partition(self._tenant_id, "job", job.id), remaining):
             for item in page:
                 text = texts.read(job.id, item["text"])
-                if text is not None:
+                if text is None:
+                    continue
+                if "origin" in item:
                     yield from_item(NewKnowledgeDocument, item | {"text": text})
+                else:
+                    yield from_item(UploadedFile, item | {"content": base64.b64decode(text)})
 
     def report(self, job_id: str, status: JobStatus, tally: IngestionTally, *, total: int, message: str = "") -> None:
         """Store the progress of a job."""
@@ -191,6 +201,10 @@ class IngestionJobs:
             "updated_at": at,
         }
         self._table.write(Write("Put", item | fields | _expiry()))
+
+
+def _ascii(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _expiry() -> dict[str, int]:

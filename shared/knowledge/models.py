@@ -10,6 +10,7 @@ from shared.rpc.field_messages import worded
 from shared.rpc.names import normalize_name
 
 MAX_TEXT_BYTES: Final = 4 << 20
+MAX_UPLOAD_BYTES: Final = 4 << 20
 MAX_PATH_BYTES: Final = 900
 
 CollectionType = Literal["fundamental", "project-specific"]
@@ -108,6 +109,17 @@ class NewKnowledgeDocument:
     origin: Origin = "file"
     tree: str = ""
     encoding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """A file that a caller has sent as it is."""
+
+    path: str
+    content: bytes
+    hash: str
+    title: str = ""
+    tree: str = ""
 
 
 @dataclass(frozen=True, slots=True)

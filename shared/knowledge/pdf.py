@@ -102,6 +102,7 @@ def _limit_resources(*, seconds: int) -> None:
         import resource
     except ImportError:  # Windows has no such limits; only the parent's time-out applies there
         return
+    os.nice(10)  # work for which a caller waits goes first
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     # Ends a child whose parent was killed.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 1))

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 ContentType = Literal["prose", "code_block", "table"]
 
-SPLITTER: Final = 3
+SPLITTER: Final = 4
 """The version of splitting and of the texts by which passages are searched. `kho reindex` makes older passages again.
 
-1 read HTML as a tree, and did not index the words of paths. 2 did not count the words of whole documents.
+1 read HTML as a tree, and did not index the words of paths. 2 did not count the words of whole documents. 3 kept the
+navigation of HTML.
 """
 _MAX_HEADING: Final = 300
 _MEANINGFUL: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")

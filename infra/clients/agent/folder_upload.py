@@ -97,8 +97,10 @@ class _RemoteCollection:
         self.tally.chunks += stored.chunks
 
     def leave_out(self, file: SkippedFile) -> None:
-        """Count a file of a kind that holds no text."""
+        """Count a file of a kind that holds no text. A document of its former content goes."""
         self.tally.skip_kind(file.kind)
+        if file.path in self._stored:
+            self._invalid.append(file.path)
 
     def fail(self, failure: DocumentFailure) -> None:
         """Record a file that cannot be read. A file that is now invalid loses its document."""

@@ -1,4 +1,4 @@
-"""Splitting of HTML by its headings, paragraphs, code and tables, without invisible elements.
+"""Splitting of HTML by its headings, paragraphs, code and tables, without invisible elements and navigation.
 
 A page is read as a stream of tags and texts. No tree is built, because HTML's rules of nesting let a small page become
 a huge or a deep tree.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from shared.search.splitting.chunks import Block, Split, framed, gather
 from shared.search.splitting.sizes import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shared.search.passages import ContentType
 
@@ -35,6 +36,14 @@ _UNPARSED: Final = ("script", "style", "iframe", "noscript", "title", "textarea"
 _INVISIBLE: Final = frozenset({"script", "style", "iframe", "noscript", "noembed", "noframes"})
 _HIDDEN: Final = frozenset({"template", "svg", "object", "math"})
 """Elements that are left out with everything inside of them."""
+_PREFERRED: Final = ("main", "article")
+_SECTIONS: Final = (*_PREFERRED, "section")
+_ALWAYS_LEFT_OUT: Final = ("nav", "footer")
+_LEFT_OUT_OF_PAGES: Final = ("header", "aside")
+_LANDMARKS: Final = frozenset({*_SECTIONS, *_ALWAYS_LEFT_OUT, *_LEFT_OUT_OF_PAGES})
+"""Elements that tell what a page is about from what surrounds it."""
+_ANY_LANDMARK: Final = re.compile(rf"<(?:{'|'.join(sorted(_LANDMARKS))})[\s/>]", re.IGNORECASE)
+_MOST_LANDMARKS: Final = 10_000
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _INLINE_NAMES: Final = (
     "a abbr b bdi bdo big cite code data del dfn em font i img ins kbd label mark q rp rt ruby s samp small span "
@@ -48,9 +57,15 @@ _WHITESPACE: Final = re.compile(r"\s+")
 
 
 def split_html(text: str, fallback_title: str) -> Split:
-    """Split the visible text of a page."""
-    walk = _PageWalk(_data_tables(text))
-    for token in _tokens(text):
+    """Split the visible text of a page: of what it is about, or all of it if nothing remains without navigation."""
+    landmarks = _survey(text)
+    parts = _split(partial(_content, text, landmarks), fallback_title) if landmarks else None
+    return parts if parts and parts.chunks else _split(partial(_tokens, text), fallback_title)
+
+
+def _split(tokens: Callable[[], Iterator[_Token]], fallback_title: str) -> Split:
+    walk = _PageWalk(_data_tables(tokens()))
+    for token in tokens():
         walk.read(token)
     walk.end()
     return Split(walk.title or walk.first_heading or fallback_title, gather(walk.blocks))
@@ -63,6 +78,14 @@ class _Token:
     name: str = ""
     text: str = ""
     is_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Landmarks:
+    """The numbers of the landmarks that have an end, and the element that holds the page's content, if any."""
+
+    closed: frozenset[int]
+    preferred: str
 
 
 @dataclass(slots=True)
@@ -235,12 +258,63 @@ def _tokens(page: str) -> Iterator[_Token]:
             yield _Token(name, is_end=is_end)
 
 
-def _data_tables(page: str) -> frozenset[int]:
+def _survey(page: str) -> _Landmarks | None:
+    """Find the page's landmarks that have an end. Return None if it has none, or too many."""
+    if not _ANY_LANDMARK.search(page):
+        return None
+    began = 0
+    open_: dict[str, list[int]] = {name: [] for name in _LANDMARKS}
+    closed: set[int] = set()
+    texts: dict[str, set[int]] = {name: set() for name in _PREFERRED}
+    for token in _tokens(page):
+        if not token.name:
+            for name, numbers in texts.items() if token.text.strip() else ():
+                numbers.update(open_[name][-1:])
+        elif token.name in _LANDMARKS:
+            if not token.is_end:
+                open_[token.name].append(began)
+                began += 1
+            elif open_[token.name]:
+                closed.add(open_[token.name].pop())
+        if began > _MOST_LANDMARKS:
+            return None
+    preferred = next((name for name, numbers in texts.items() if closed & numbers and not open_[name]), "")
+    return _Landmarks(frozenset(closed), preferred)
+
+
+def _content(page: str, landmarks: _Landmarks) -> Iterator[_Token]:
+    """Yield the tokens of the main part or the articles if there are some, without what surrounds a page's content."""
+    began = 0
+    open_ = dict.fromkeys(_LANDMARKS, 0)
+    left_out = ""
+    for token in _tokens(page):
+        name = token.name
+        begins = name in _LANDMARKS and not token.is_end and began in landmarks.closed
+        began += name in _LANDMARKS and not token.is_end
+        is_inside = open_[landmarks.preferred] > 0 if landmarks.preferred else True
+        if name in _LANDMARKS and (not left_out or name == left_out):
+            open_[name] = max(0, open_[name] + begins - token.is_end)
+        if left_out:
+            left_out = left_out if open_[left_out] else ""
+        elif begins and _is_left_out(name, open_):
+            left_out = name
+            yield token
+        elif name == "title" or is_inside:
+            yield token
+
+
+def _is_left_out(name: str, open_: Mapping[str, int]) -> bool:
+    """Return whether an element surrounds a page's content. A section's own header and a remark aside belong to it."""
+    is_own = any(open_[each] for each in _SECTIONS)
+    return name in _ALWAYS_LEFT_OUT or (name in _LEFT_OUT_OF_PAGES and not is_own)
+
+
+def _data_tables(tokens: Iterable[_Token]) -> frozenset[int]:
     """Return the numbers of the tables that hold data: they have an end, and no table, code or large heading inside."""
     numbers: set[int] = set()
     open_tables: list[int] = []
     begun = 0
-    for token in _tokens(page):
+    for token in tokens:
         if token.name in _NOT_IN_TABLES and not token.is_end and open_tables:
             numbers.discard(open_tables[-1])
         if token.name != "table":

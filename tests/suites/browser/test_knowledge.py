@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.helpers.pdf import make_pdf, text_stream
 from tests.helpers.wait import until
 
 if TYPE_CHECKING:
@@ -122,6 +123,40 @@ def test_dropped_files_are_added(console: ConsolePage, server: KhoServer) -> Non
     )
     page.get_by_text("1 added, 0 updated, 0 unchanged.").wait_for()
     page.get_by_role("link", name="dropped.md").wait_for()
+
+
+@pytest.mark.parametrize("way", ["drop", "choose"])
+def test_pdf_is_read_and_kinds_without_text_are_skipped(console: ConsolePage, server: KhoServer, way: str) -> None:
+    """A PDF is added by drop or file chooser, encodings are reported, and pictures and archives are no failures."""
+    make_collection(server, f"files-{way}")
+    page = console.open(f"knowledge/files-{way}")
+    page.locator(".drop").wait_for()
+    files: list[FilePayload] = [
+        {"name": "orchids.pdf", "mimeType": "application/pdf", "buffer": make_pdf(text_stream(b"Orchids like shade."))},
+        {"name": "lan.txt", "mimeType": "text/plain", "buffer": "兰花每十天浇一次水。".encode("gb18030")},
+        {"name": "leaf.jpg", "mimeType": "image/jpeg", "buffer": b"\xff\xd8\xff\0"},
+        {"name": "old.xlsx", "mimeType": "", "buffer": b"PK\3\4\0"},
+    ]
+    if way == "choose":
+        page.locator("input[data-purpose=files]").set_input_files(files)
+    else:
+        page.evaluate(
+            """files => {
+              const dataTransfer = new DataTransfer();
+              for (const [name, type, bytes] of files)
+                dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));
+              const event = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+              document.querySelector(".drop").dispatchEvent(event);
+            }""",
+            [[each["name"], each["mimeType"], list(each["buffer"])] for each in files],
+        )
+    page.get_by_text("2 added, 0 updated, 0 unchanged.").wait_for()
+    page.get_by_text("Skipped, because they hold no text: 1 pictures, 1 office documents.").wait_for()
+    expect(page.locator(".notes li")).to_have_text("lan.txt read as GB18030")
+    assert page.locator(".failures").count() == 0
+    page.get_by_role("link", name="orchids.pdf").click()
+    page.get_by_text("Orchids like shade.").wait_for()
+    assert console.faults() == []
 
 
 def add_file(page: Page, name: str) -> None:

@@ -213,6 +213,35 @@ def test_html_is_read_as_browsers_show_it(page: str, text: str) -> None:
     assert "\n\n".join(text for _, text in html_chunks(page)) == text
 
 
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("<nav>Home | Shop</nav><p>Text<footer>(c)</footer>", ["Text"]),
+        (
+            "<header><h1>Site</h1><nav>x</nav></header><main><header><h1>Page</h1></header>body<nav>toc</nav>more"
+            "<aside>a remark</aside></main><aside>news</aside><footer>f</footer>",
+            ["# Page\n\nbody\n\nmore\n\na remark"],
+        ),
+        ("<article><header>A</header>one</article><div>between</div><article>two</article>", ["A\n\none\n\ntwo"]),
+        ("<section><header><h2>H</h2></header>x</section>", ["## H\n\nx"]),
+        ("<NAV><Nav>a</nav>b</NAV>c", ["c"]),
+        ("a<nav>n</nav>b", ["a\n\nb"]),
+        ("<main>a<table><tr><td>1</td></tr></table></main><nav><table></nav>", ["a\n\n| 1 |\n|---|"]),
+        # Without an end, an element surrounds nothing.
+        ("<nav>never closed<p>all", ["never closed\n\nall"]),
+        ("<article>1<article>2</article>", ["1\n\n2"]),
+        ("</nav>x<nav>y</nav>z", ["x\n\nz"]),
+        # Where nothing else is, it is the content.
+        ("<nav>only</nav>", ["only"]),
+        ("<main></main><p>outside", ["outside"]),
+        ("<nav></nav>" * 10_001 + "<nav>a</nav>b", ["a\n\nb"]),
+    ],
+)
+def test_html_is_read_without_navigation_header_and_footer(page: str, texts: list[str]) -> None:
+    """The main part or the articles are read if there are some, else the page without what surrounds its content."""
+    assert [text for _, text in html_chunks(page)] == texts
+
+
 def test_html_headings_are_the_path() -> None:
     page = "<title>T<b></title><h1>A<p>b</h1>one<h3><div>C</div></h2>two<h2>D<pre>x</pre><table><tr><td><h3>E</h3>f"
     assert split("x.html", page).title == "T<b>"

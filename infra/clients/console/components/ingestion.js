@@ -12,6 +12,14 @@ const MAX_FILE_BYTES = 4 << 20;
 const BATCH_BYTES = 1 << 20;
 const BATCH_FILES = 50;
 const JOB_POLL = { every: 1000, growth: 1.5, most: 15_000 };
+// A file of TypeScript is a video to some systems.
+const KINDS = {
+  pictures: /^image\//,
+  "sound files": /^audio\//,
+  videos: /^video\/(?!mp2t|vnd\.dlna)/,
+  fonts: /^font\//,
+  archives: /^application\/(zip|gzip|x-(7z|bzip|gzip|rar|tar|xz|zip))/,
+};
 const EMPTY = {
   total: 0,
   done: 0,
@@ -19,6 +27,8 @@ const EMPTY = {
   updated: 0,
   unchanged: 0,
   hidden: 0,
+  skipped: {},
+  notes: [],
   failed: [],
   error: null,
   running: true,
@@ -41,18 +51,23 @@ class FileIngestion {
   // `failed` are files that could not be read.
   add(chosen, failed = []) {
     const shown = chosen.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
-    this.waiting.push(...shown);
+    const kinds = shown.map(({ file }) => kindWithoutText(file)).filter(Boolean);
+    this.waiting.push(...shown.filter(({ file }) => !kindWithoutText(file)));
     this.count({
       total: shown.length + failed.length,
       hidden: chosen.length - shown.length,
-      done: failed.length,
+      done: failed.length + kinds.length,
+      skipped: Object.fromEntries(kinds.map((kind) => [kind, kinds.filter((each) => each === kind).length])),
       failed,
     });
   }
 
-  count({ failed = [], ...numbers }) {
-    const tally = { ...this.tally.value, failed: [...this.tally.value.failed, ...failed] };
+  count({ failed = [], notes = [], skipped = {}, ...numbers }) {
+    const before = this.tally.value;
+    const tally = { ...before, failed: [...before.failed, ...failed], notes: [...before.notes, ...notes] };
     for (const [name, number] of Object.entries(numbers)) tally[name] += number;
+    tally.skipped = { ...before.skipped };
+    for (const [kind, number] of Object.entries(skipped)) tally.skipped[kind] = (tally.skipped[kind] ?? 0) + number;
     this.tally.value = tally;
   }
 
@@ -63,12 +78,12 @@ class FileIngestion {
         const chosen = this.waiting.splice(0);
         for await (const batch of batches(chosen, (failure) => this.count({ done: 1, failed: [failure] }))) {
           this.controller.signal.throwIfAborted();
-          const { added, updated, unchanged, failed } = await ingestBatch(
+          const { added, updated, unchanged, failed, skipped, notes } = await ingestBatch(
             this.collection,
             batch,
             this.controller.signal,
           );
-          this.count({ done: batch.length, added, updated, unchanged, failed });
+          this.count({ done: batch.length, added, updated, unchanged, failed, skipped, notes });
         }
       }
     } catch (problem) {
@@ -167,21 +182,27 @@ export function Ingestion({ collection, onDone }) {
 }
 
 function Progress({ tally, onStop }) {
-  const { total, done, failed, hidden, running } = tally;
+  const { total, done, failed, notes, hidden, skipped, running } = tally;
+  const kinds = Object.entries(skipped).map(([kind, count]) => `${count} ${t(`knowledge.skipped_kinds.${kind}`)}`);
   return html`<div class="panel row">
     <p role="status">${running ? t("knowledge.progress", tally) : outcomeText(tally)}
-      ${hidden > 0 && ` ${t("knowledge.hidden_files", { count: hidden })}`}</p>
+      ${hidden > 0 && ` ${t("knowledge.hidden_files", { count: hidden })}`}
+      ${kinds.length > 0 && ` ${t("knowledge.skipped", { kinds: kinds.join(", ") })}`}</p>
     <progress max=${total || 1} value=${total ? done : 1} aria-label=${t("knowledge.progress_label")}></progress>
     ${running && html`<p><button onClick=${onStop}>${t("knowledge.stop")}</button></p>`}
+    ${notes.length > 0 && html`<h3>${t("knowledge.notes")}</h3><${FileList} files=${notes} />`}
     ${
       failed.length > 0 &&
       html`<h3>${t("knowledge.failures", { count: failed.length })}</h3>
-      <ul class="failures">${failed.map(
-        (each) => html`<li key=${each.path}><code>${visible(each.path)}
-        </code> ${visible(each.reason)}</li>`,
-      )}</ul>`
+      <${FileList} kind="failures" files=${failed} />`
     }
   </div>`;
+}
+
+function FileList({ files, kind = "notes" }) {
+  return html`<ul class=${kind}>${files.map(
+    ({ path, reason, note }) => html`<li key=${path}><code>${visible(path)}</code> ${visible(reason ?? note)}</li>`,
+  )}</ul>`;
 }
 
 // Ingest a batch and wait for its job, if it became one.
@@ -233,13 +254,13 @@ function finishedJob(job_id, signal) {
   });
 }
 
-// Read files as texts, and yield them in batches that fit in a request.
+// Read files, and yield them in batches that fit in a request.
 async function* batches(chosen, onFailure) {
   let [batch, bytes] = [[], 0];
   for (const { file, path } of chosen) {
     let content;
     try {
-      content = await textOf(file);
+      content = await contentOf(file);
     } catch (problem) {
       onFailure({ path, reason: problem.message });
       continue;
@@ -249,26 +270,40 @@ async function* batches(chosen, onFailure) {
       yield batch;
       [batch, bytes] = [[], 0];
     }
-    batch.push({ path, content });
+    batch.push({ path, ...content });
     bytes += size;
   }
   if (batch.length) yield batch;
 }
 
-// Return the file's text, in UTF-8 or with a mark of UTF-16. Throw an error that says why it cannot be read.
-async function textOf(file) {
+// Return a file's text if it is UTF-8, else the file itself, which the server reads.
+async function contentOf(file) {
   if (file.size > MAX_FILE_BYTES) throw new Error(t("knowledge.too_large"));
-  if (/\.pdf$/i.test(file.name)) throw new Error(t("knowledge.no_pdf"));
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  const marks = { "255,254": "utf-16le", "254,255": "utf-16be" };
-  let text;
+  const text = utf8(await file.arrayBuffer());
+  const isText = text !== null && !text.includes("\0") && !text.startsWith("%PDF-") && !/\.pdf$/i.test(file.name);
+  return isText ? { content: text } : { content_base64: await base64Of(file) };
+}
+
+function utf8(bytes) {
   try {
-    text = new TextDecoder(marks[String(bytes.slice(0, 2))] ?? "utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Error(t("knowledge.not_text"));
+    return null;
   }
-  if (text.includes("\0")) throw new Error(t("knowledge.not_text"));
-  return text;
+}
+
+function base64Of(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).split(",")[1] ?? "");
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+// Return the kind of a file that holds no text, as the server calls it, if the browser knows it.
+function kindWithoutText({ type }) {
+  return Object.entries(KINDS).find(([, pattern]) => pattern.test(type))?.[0];
 }
 
 // Return the files below a dropped entry, with their paths. What cannot be read is added to `failed`.
