@@ -342,6 +342,20 @@ def test_hint_is_clicked_to_refine_the_query(console: ConsolePage, server: KhoSe
     until(lambda: page.get_by_label("Query").input_value() == "Watering")
 
 
+def test_links_lead_to_documents_and_headings(console: ConsolePage, server: KhoServer) -> None:
+    """A relative link leads to the document of the collection, and an anchor to the passage under its heading."""
+    links = "# Start\n\n[care](care.md#Cutting%20back) [away](../../x.md) [below](#Last%20one) ![a](a.png)\n\n"
+    care = "# Care\n\nwords\n\n## Watering\n\nmore\n\n## Cutting back\n\nIn spring. [back](./start.md)\n"
+    make_collection(server, "linked", docs__start=f"{links}## Last one\n\nThe end.\n", docs__care=care)
+    page = console.open("knowledge/linked/docs/start.md")
+    page.get_by_role("link", name="care").click()
+    expect(page.locator("[aria-current=true]")).to_contain_text("In spring.")
+    page.get_by_role("link", name="back").click()
+    page.get_by_role("link", name="below").click()
+    expect(page.locator("[aria-current=true]")).to_contain_text("The end.")
+    assert page.locator(".markdown a:not([href])").all_inner_texts() == ["away", "a"]
+
+
 def test_hostile_document_does_nothing(console: ConsolePage, server: KhoServer) -> None:
     """Scripts, pictures and addresses in a document are text, and text is not turned around."""
     make_collection(server, "hostile", bad=HOSTILE)

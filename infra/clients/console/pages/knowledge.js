@@ -1,8 +1,9 @@
 // Knowledge: collections, their documents and passages; ingestion by drop; queries with the parts of each score.
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, poll } from "../api.js";
 import { useData } from "../components/data.js";
 import { ActionDialog, ConfirmButton } from "../components/dialog.js";
+import { linkTarget, slug } from "../components/document_link.js";
 import { ErrorBox } from "../components/error_box.js";
 import { Ingestion } from "../components/ingestion.js";
 import { flattenHeadings, Markdown } from "../components/markdown.js";
@@ -157,10 +158,10 @@ function RemoveButton({ collection, path, onRemoved }) {
 
 function Document({ collection, path, query }) {
   const [document_, setDocument] = useState(null);
-  const wanted = Number(query.passage) || 0;
+  const asked = Number(query.passage) || 0;
   const pages = usePages(
     async (cursor, signal) => {
-      const limit = cursor ? PAGE : Math.min(MOST, Math.max(PAGE, wanted));
+      const limit = cursor ? PAGE : query.heading ? MOST : Math.min(MOST, Math.max(PAGE, asked));
       const page = await call(
         "research-agent/list_passages",
         { collection_name: collection, path, limit, cursor },
@@ -183,6 +184,15 @@ function Document({ collection, path, query }) {
     },
     [collection, path],
   );
+  const headed = ({ header_path: headings }) => slug(headings.split(" > ").at(-1)) === query.heading;
+  const wanted = query.heading ? pages.items.find(headed)?.chunk_sequence_id : asked;
+  const resolve = useCallback(
+    (href) => {
+      const target = linkTarget(path, href);
+      return target && link("knowledge", [collection, target.path], { heading: target.heading });
+    },
+    [collection, path],
+  );
   return html`<${Trail} names=${[collection]} />
     <h1>${visible(document_?.title || path)}</h1>
     ${
@@ -194,7 +204,7 @@ function Document({ collection, path, query }) {
     ${document_ && !document_.indexed && html`<p class="state note">${t("knowledge.indexing")}</p>`}
     <${PagedList} pages=${pages} label=${t("knowledge.passages")} keyOf=${(each) => each.chunk_sequence_id}
       empty=${t(document_?.indexed === false ? "knowledge.indexing" : "knowledge.no_passages")}>
-      ${(each) => html`<${Passage} passage=${each} current=${each.chunk_sequence_id === wanted} />`}
+      ${(each) => html`<${Passage} passage=${each} current=${each.chunk_sequence_id === wanted} resolve=${resolve} />`}
     <//>
     ${
       document_ &&
@@ -210,7 +220,7 @@ function Trail({ names }) {
 }
 
 // A passage. The one that the address names is scrolled to.
-function Passage({ passage, current }) {
+function Passage({ passage, current, resolve }) {
   const box = useRef(null);
   useEffect(() => {
     if (current) box.current.scrollIntoView({ block: "center" });
@@ -220,16 +230,16 @@ function Passage({ passage, current }) {
     aria-current=${current ? "true" : undefined}>
     <h2 class="passage-head"><span class="tag">${number}</span> <span class="tag">${t(`knowledge.kinds.${kind}`)}</span>
       ${" "}${visible(headings) || t("knowledge.no_heading")}</h2>
-    <${Content} text=${content} kind=${kind} />
+    <${Content} text=${content} kind=${kind} resolve=${resolve} />
   </article>`;
 }
 
 // Passages of Markdown are rendered, those of source code are shown as they are.
-function Content({ text, kind }) {
+function Content({ text, kind, resolve = undefined }) {
   const shown = visible(text);
   const rendered = kind !== "code_block" || /^(```|~~~)/m.test(shown);
   return rendered
-    ? html`<${Markdown} text=${shown} onRender=${flattenHeadings} />`
+    ? html`<${Markdown} text=${shown} onRender=${flattenHeadings} resolve=${resolve} />`
     : html`<pre class="plain-text" tabindex="0">${shown}</pre>`;
 }
 
