@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import gzip
 import json
 import os
-import queue
 import re
 import secrets
 import sys
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 _MAX_WAITING_LINES: Final = 1000
+_TERMINAL_PAUSE_SECONDS: Final = 0.05
 _MAX_SHOWN_PATH: Final = 200
 _MIN_COMPRESSED_BYTES: Final = 1024
 _FILE_PART: Final = 65_536
@@ -299,28 +299,32 @@ def with_cors(gateway: ASGIApp, origins: Sequence[str]) -> ASGIApp:
 class AccessLog(threading.Thread):
     """The access log on the terminal. It never delays a request.
 
-    A thread writes lines as fast as the terminal takes them. Lines are dropped when its queue is full.
+    A thread writes the lines that have come since it wrote last. Lines are dropped if the terminal does not take them.
     """
 
     def __init__(self) -> None:
         super().__init__(name="terminal", daemon=True)
-        self._lines: queue.Queue[str] = queue.Queue(_MAX_WAITING_LINES)
+        self._lines: deque[str] = deque()
+        self._has_lines = threading.Event()
 
     def access(self, method: str, path: str, status: int, seconds: float) -> None:
         """Log one request."""
         escaped = path.encode("unicode_escape").decode("ascii")
-        with contextlib.suppress(queue.Full):
-            self._lines.put_nowait(f"{time.strftime('%H:%M:%S')} {method} {escaped} {status} {seconds * 1000:.0f} ms\n")
+        if len(self._lines) < _MAX_WAITING_LINES:
+            self._lines.append(f"{time.strftime('%H:%M:%S')} {method} {escaped} {status} {seconds * 1000:.0f} ms\n")
+        if not self._has_lines.is_set():
+            self._has_lines.set()
 
     def run(self) -> None:
         """Write lines until the output is closed."""
-        while True:
-            line = self._lines.get()
+        while self._has_lines.wait():
+            self._has_lines.clear()
             try:
-                sys.stdout.write(line)
+                sys.stdout.write("".join(self._lines.popleft() for _ in range(len(self._lines))))
                 sys.stdout.flush()
             except (OSError, ValueError):
                 return
+            time.sleep(_TERMINAL_PAUSE_SECONDS)
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -47,6 +47,7 @@ def http_settings(
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # a proxy's word on the caller's address counts only with the operator's secret
         timeout_keep_alive=65,
         timeout_graceful_shutdown=end_seconds,  # type: ignore[arg-type]  # annotated as whole seconds
     )

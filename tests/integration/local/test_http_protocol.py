@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
@@ -45,9 +45,17 @@ async def _application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _served(protocol: type[BoundedHttpProtocol]) -> Iterator[tuple[str, int]]:
+async def _source(scope: Any, _receive: Any, send: Any) -> None:
+    """Answer with the address that the request comes from."""
+    body = scope["client"][0].encode()
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _served(protocol: type[BoundedHttpProtocol], application: Any = _application) -> Iterator[tuple[str, int]]:
     listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(http_settings(cast("Gateway", _application), protocol))
+    server = uvicorn.Server(http_settings(application, protocol))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()
     until(lambda: server.started)
@@ -64,6 +72,11 @@ def patient() -> Iterator[tuple[str, int]]:
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[tuple[str, int]]:
     yield from _served(ImpatientHttpProtocol)
+
+
+@pytest.fixture
+def telling_sources() -> Iterator[tuple[str, int]]:
+    yield from _served(BoundedHttpProtocol, _source)
 
 
 def _answer(address: tuple[str, int], *parts: bytes) -> bytes:
@@ -133,6 +146,11 @@ def test_upgrade_is_not_offered(patient: tuple[str, int], capfd: pytest.CaptureF
 def test_waiting_for_a_slow_response_is_not_a_slow_request(impatient: tuple[str, int]) -> None:
     answer = _answer(impatient, GET + b"\r\n" + GET + b"connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 2
+
+
+def test_word_of_a_proxy_does_not_change_the_source(telling_sources: tuple[str, int]) -> None:
+    answer = _answer(telling_sources, GET + b"x-forwarded-for: 198.51.100.7\r\nconnection: close\r\n\r\n")
+    assert answer.endswith(b"\r\n\r\n127.0.0.1")
 
 
 def test_request_is_refused_when_the_server_ends_before_it() -> None:
