@@ -43,12 +43,15 @@ CONVERSATIONS: Final = sized(2, full=100)
 DOCUMENTS: Final = sized(2, full=200)
 EXPERIENCES: Final = sized(2, full=100)
 DEVICES: Final = sized(2, full=50)
+WORKERS: Final = sorted({1, os.cpu_count() or 1})
 OTHER: Final = "KHO_BENCH_OTHER"
 """The program `kho` of another revision's checkout, to measure next to this one."""
 KHO: Final = Path(sys.executable).with_name("kho")
 MEMORY: Final = "/memory-server/memory/"
 TEXT: Final = "Răng của tôi đau khi uống nước lạnh. " * 5
 PLANTS: Final = ("Ferns", "Tomatoes", "Apple trees", "Roses", "Cucumbers", "Basil", "Orchids", "Oaks", "Mint", "Lilies")
+NO_INDEX: Final = {"KHO_MESSAGE_INDEX": "false"}
+"""The peer embeds no message."""
 COMPARED: Final = ("add_message", "get_context")
 PARTS: Final = ("engine", "index", "server")
 ACCOUNT: Final = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "us-east-1"}
@@ -62,6 +65,15 @@ class Call:
     path: str
     bodies: list[Any]
     headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A program `kho`, its number of workers unless it is its own, and its environment."""
+
+    program: Path
+    workers: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +134,12 @@ def tables() -> list[BenchTable]:
     os.environ |= ACCOUNT
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kho-bench-")))
-        ours = [stack.enter_context(_kho(folder / name, name, *given)) for name, given in _servers().items()]
+        ours = [stack.enter_context(_kho(folder / name, name, server)) for name, server in _servers().items()]
         memory = [[f"{each.name}, started", *_resources(each)] for each in ours]
         for contender in ours:
             stack.enter_context(_fleet(contender))
             _store_data(contender)
-        workers = sorted({1, os.cpu_count() or 1})
-        peers = [stack.enter_context(_fastapi(folder / f"peer{number}", number)) for number in workers]
+        peers = [stack.enter_context(_fastapi(folder / f"peer{count}", count)) for count in WORKERS]
         contenders = [*peers, *ours]
         for each in contenders:
             for kind in calls if each in ours else COMPARED:
@@ -146,11 +157,16 @@ def tables() -> list[BenchTable]:
     ]
 
 
-def _servers() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the servers of Kho to measure: each one's program and options."""
+def _servers() -> dict[str, Server]:
+    """Return the servers of Kho to measure."""
+    servers = {_named("Kho", count): Server(KHO, count, NO_INDEX) for count in WORKERS}
+    servers[f"{_named('Kho', WORKERS[-1])}, messages indexed"] = Server(KHO, WORKERS[-1])
     other = os.environ.get(OTHER)
-    servers: dict[str, tuple[str, tuple[str, ...]]] = {"Kho": (str(KHO), ())}
-    return servers | ({"Kho, other revision": (other, ())} if other else {})
+    return servers | ({"Kho, other revision": Server(Path(other))} if other else {})
+
+
+def _named(server: str, workers: int) -> str:
+    return f"{server}, {workers} worker{'s' if workers > 1 else ''}"
 
 
 def _calls() -> dict[str, Call]:
@@ -187,9 +203,17 @@ def _tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _kho(data: Path, name: str, program: str, options: tuple[str, ...]) -> Iterator[Contender]:
-    with KhoServer(data, *options, program=program, production_limits=True, measured=True) as server:
-        yield Contender(name, server.address, [server.process.pid], f"mqtt://127.0.0.1:{server.mqtt_port}")
+def _kho(data: Path, name: str, server: Server) -> Iterator[Contender]:
+    options = ["--workers", str(server.workers)] if server.workers else []
+    with KhoServer(
+        data,
+        *options,
+        program=str(server.program),
+        environment=server.environment,
+        production_limits=True,
+        measured=True,
+    ) as running:
+        yield Contender(name, running.address, [running.process.pid], f"mqtt://127.0.0.1:{running.mqtt_port}")
 
 
 @contextmanager
@@ -212,7 +236,7 @@ def _fastapi(folder: Path, workers: int) -> Iterator[Contender]:
                 pids.append(worker.pid)
             address = address_of(listener)
             until(lambda: _answers(f"{address}/openapi.json"))
-            yield Contender(f"FastAPI, {workers} worker{'s' if workers > 1 else ''}", address, pids)
+            yield Contender(_named("FastAPI", workers), address, pids)
     finally:
         engine.close()
 
