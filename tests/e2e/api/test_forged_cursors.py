@@ -40,12 +40,11 @@ def test_forged_cursor_is_an_invalid_parameter(owner: ApiClient, method: str) ->
         params = case.params(case.make(owner, id_) or id_)
         if params.get("action") in ("create", "update", "delete"):
             continue
-        for forged in FORGED:
-            status, body = owner.direct(method, **params | {"cursor": forged})
-            assert (status, _fields(body)) == (400, ["cursor"]), (params, forged)
-            # Its digest is not secret: the position is checked too.
-            status, body = owner.direct(method, **params | {"cursor": cursors.bind(forged, *_scope(method, params))})
-            assert (status, _fields(body)) == (400, ["cursor"]), (params, forged)
+        # The digest of a cursor is not secret: the position is checked too.
+        bound = [cursors.bind(forged, *_scope(method, params)) for forged in FORGED]
+        for cursor in (FORGED[0], *bound):
+            status, body = owner.direct(method, **params | {"cursor": cursor})
+            assert (status, _fields(body)) == (400, ["cursor"]), (params, cursor)
 
 
 def _scope(method: str, params: dict[str, Any]) -> tuple[Any, ...]:
