@@ -24,7 +24,6 @@ from infra.local.sockets import address_of
 from infra.local.streams import StreamReader, forget_former_readers
 from infra.local.ttl import TtlSweeper
 from infra.local.workers.pool import WorkerPool
-from infra.local.workers.shared_indexes import SharedIndexes
 from infra.local.workers.worker import Settings
 from shared.aws.delivery_attempts import end_attempts
 from shared.devices.webhook_delivery import stop_deliveries
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from infra.local.iot.iot_core import LocalIotCore
     from infra.local.shutdown import Shutdown
     from infra.local.template import Template
-    from infra.local.workers.nursery import Nursery
+    from infra.local.workers.pool import WorkerParts
 
 
 def run(  # noqa: PLR0913 - each is a part of the machine
@@ -54,11 +53,11 @@ def run(  # noqa: PLR0913 - each is a part of the machine
     shutdown: Shutdown,
     authorizing: bool,
     durable: bool,
-    workers: int,
-    nursery: Nursery | None,
+    workers: WorkerParts | None,
 ) -> None:
     """Serve until the shutdown begins. Then finish the requests, and close every service."""
     with ExitStack() as stack:
+        deployed = template
         template = add_methods(template)
         functions = Functions(template.functions)
         stack.callback(functions.close)
@@ -102,19 +101,17 @@ def run(  # noqa: PLR0913 - each is a part of the machine
             with contextlib.suppress(OSError):  # its output may be a file on a full disk
                 _print_banner(listener, iot_core.mqtt_url, data, authorizing=authorizing, durable=durable)
 
-        if nursery:
-            indexes = SharedIndexes()
-            stack.callback(indexes.close)
-            runtime.open_index = indexes.open
+        if workers:
+            stack.callback(workers.indexes.close)
             settings = Settings(
-                template,
+                deployed,
                 dict(runtime.environment),
                 dict(os.environ),
                 runtime.file_source,
                 authorizing=authorizing,
                 request_seconds=shutdown.request_seconds,
             )
-            pool = WorkerPool(nursery, settings, listener, functions, indexes, count=workers)
+            pool = WorkerPool(workers, settings, listener, functions)
             shutdown.end_gracefully(pool.end, pool.requests)
             pool.wait_until_ready()
             announce()

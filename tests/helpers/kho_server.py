@@ -28,7 +28,8 @@ class KhoServer:
     """One running server and its data folder.
 
     Its time limits are longer than any test unless the test asks for production's, which a slow machine may reach. It
-    starts as a copy (`program.py`), or as users start it if it is measured.
+    starts as a copy (`program.py`), or as users start it if it is measured. It has one worker unless the test, or the
+    environment of all tests, asks for more: each takes processor time at the start.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class KhoServer:
         self._program = program or (KHO if production_limits else KHO_WITH_LONG_LIMITS)
         self._starts_itself = bool(program) or measured
         self._arguments = ["serve", "--data", str(data), "--port", "0", "--mqtt-port", "0", *options]
-        self._environment = ORIGINAL_ENVIRONMENT | (environment or {})
+        self._environment = {"KHO_WORKERS": "1"} | ORIGINAL_ENVIRONMENT | (environment or {})
         self.http = urllib3.PoolManager(maxsize=64, retries=False, timeout=CEILING_SECONDS)
         self.start()
 
@@ -73,9 +74,21 @@ class KhoServer:
     @property
     def store_pid(self) -> int:
         """Return the process id of the store."""
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        children = [int(pid) for task in tasks for pid in task.read_text().split()]
-        return next(pid for pid in children if b"dynoxide" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        return self._child(b"dynoxide")
+
+    @property
+    def nursery_pid(self) -> int:
+        """Return the process id of the parent of the workers."""
+        return self._child(b"nursery")
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Return the process ids of the workers."""
+        return children_of(self.nursery_pid)
+
+    def _child(self, name: bytes) -> int:
+        children = children_of(self.process.pid)
+        return next(pid for pid in children if name in Path(f"/proc/{pid}/cmdline").read_bytes())
 
     @contextmanager
     def stalled_store(self) -> Iterator[None]:
@@ -143,6 +156,12 @@ class KhoServer:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, f"the server ended: {self.printed()}"
         return "Ctrl-C ends it." in self.printed()
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the ids of a process's child processes."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
 
 
 def _is_stopped(pid: int) -> bool:

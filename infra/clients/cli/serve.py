@@ -31,7 +31,11 @@ from infra.local.store import StoreUnavailable, start_engine
 from infra.local.template import Template, load
 from infra.local.workers.nursery import SUPPORTED, Nursery
 from infra.local.workers.owned_functions import functions_of_workers
+from infra.local.workers.pool import WorkerParts
+from infra.local.workers.shared_indexes import SharedIndexes
 from shared.platform.config import Auth
+from shared.platform.runtime import runtime
+from shared.search.cpu_count import cpu_count
 
 _MQTT_PORT: Final = 1883
 _CONNECT_SECONDS: Final = 5
@@ -58,7 +62,7 @@ def serve(  # noqa: PLR0913 - one argument an option
     root: tuple[Path, ...] = (),
     cors_origins: str = "",
     public_url: str = "",
-    workers: int = 1,
+    workers: int | None = None,
     grace_seconds: float = GRACE_SECONDS,
 ) -> None:
     """Serve template.yaml on this machine, with every service embedded.
@@ -84,7 +88,8 @@ def serve(  # noqa: PLR0913 - one argument an option
             default: none.
         public_url: The address under which clients reach this server, such as https://kho.example.com, for OAuth;
             default: the address that is listened on, if it is a loopback one.
-        workers: The number of processes that serve callers and run functions. With 1, this process does it.
+        workers: The number of processes that serve callers and run functions; with 1, this process does it; default:
+            the cores that it may use on Linux, else 1.
         grace_seconds: The seconds in which the server ends when it is asked to, by force if need be.
     """
     shutdown = _watch_signals(grace_seconds)
@@ -108,9 +113,7 @@ def serve(  # noqa: PLR0913 - one argument an option
             stack.callback(mqtt_listener.close)
         else:
             _check_broker(mqtt_url)
-        nursery = Nursery(functions_of_workers(template)) if count > 1 else None
-        if nursery:
-            stack.callback(nursery.close)
+        parts = _start_nursery(stack, template, count) if count > 1 else None
         options = {
             "KHO_QDRANT_URL": qdrant_url,
             "KHO_CORS_ORIGINS": cors_origins,
@@ -127,6 +130,8 @@ def serve(  # noqa: PLR0913 - one argument an option
         except (ComponentUnavailable, StoreUnavailable) as error:
             exit_with_error(str(error))
         point_at_store(store_url)
+        if parts:
+            runtime.open_index = parts.indexes.open
         _require_valid_settings()
         _prepare_tables(store_url, template, data)
         start_checks(data, embedded=not aws_endpoint and DURABLE)
@@ -145,18 +150,26 @@ def serve(  # noqa: PLR0913 - one argument an option
             shutdown=shutdown,
             authorizing=authorizing,
             durable=bool(aws_endpoint) or DURABLE,
-            workers=count,
-            nursery=nursery,
+            workers=parts,
         )
     shutdown.finish()
 
 
-def _worker_count(workers: int) -> int:
+def _worker_count(workers: int | None) -> int:
+    if workers is None:
+        return min(cpu_count(), _MAX_WORKERS) if SUPPORTED else 1
     if not 1 <= workers <= _MAX_WORKERS:
         exit_with_error(f"--workers (KHO_WORKERS) takes 1 to {_MAX_WORKERS}, not {workers}.")
     if workers > 1 and not SUPPORTED:
         exit_with_error("Several workers need Linux. Start with --workers 1 (KHO_WORKERS).")
     return workers
+
+
+def _start_nursery(stack: ExitStack, template: Template, count: int) -> WorkerParts:
+    """Start the process that forks the workers, which imports their functions meanwhile."""
+    nursery = Nursery(functions_of_workers(template))
+    stack.callback(nursery.close)
+    return WorkerParts(count, nursery, SharedIndexes())
 
 
 def _require_valid_settings() -> None:
@@ -247,7 +260,6 @@ def _allow_reading(roots: Sequence[Path], *, pdf_seconds: int = _PDF_SECONDS) ->
     """Allow ingestions to read this machine's files under `roots`. All callers are on this machine."""
     from infra.clients.agent.files.reader import FileReader
     from infra.clients.agent.files.roots import Roots
-    from shared.platform.runtime import runtime
 
     runtime.file_source = FileReader(Roots(roots), pdf_seconds)
 

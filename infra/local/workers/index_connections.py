@@ -23,7 +23,10 @@ _OPEN_SECONDS: Final = 26.0
 
 
 class IndexConnections(IndexOperations):
-    """The store of the one index process. The owner opens it, and starts it again when it has ended."""
+    """The store of the one index process. The owner opens it, and starts it again when it has ended.
+
+    Raise what the owner raises if it cannot open it.
+    """
 
     def __init__(self, owner: OwnerClient, space: Space, folder: Path) -> None:
         self._owner = owner
@@ -31,6 +34,8 @@ class IndexConnections(IndexOperations):
         self._folder = folder
         self._free: queue.LifoQueue[tuple[socket.socket, Connection]] = queue.LifoQueue()
         self._turns = threading.BoundedSemaphore(CONNECTIONS - 1)
+        if channel := self._take():
+            self._free.put(channel)
 
     def close(self) -> None:
         """Do nothing: the index is the owner's."""

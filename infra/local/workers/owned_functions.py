@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from infra.local.functions import Functions
 from infra.local.workers import frames
 from infra.local.workers.frames import FrameChannel
-from shared.rpc.errors import KhoError
+from shared.rpc.errors import KhoError, Unavailable
 from shared.rpc.invocation import FunctionCrashed
 
 if TYPE_CHECKING:
@@ -119,8 +119,9 @@ class OwnerService:
         space, folder = pickle.loads(request.payload)  # noqa: S301 - written by a worker
         try:
             connection = self._indexes.connect(space, folder)
-        except KhoError as error:
-            self._send(request.number, frames.REFUSED, json.dumps(error.record()).encode())
+        except Exception as error:
+            refusal = error if isinstance(error, KhoError) else Unavailable(f"The index cannot be opened: {error}.")
+            self._send(request.number, frames.REFUSED, json.dumps(refusal.record()).encode())
             return
         self._send(request.number, frames.INDEX, passed=connection)
         if connection:

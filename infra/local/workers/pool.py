@@ -39,6 +39,15 @@ class _Held:
     before: Traffic = field(default_factory=Traffic)
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """The number of workers, and what they have together."""
+
+    count: int
+    nursery: Nursery
+    indexes: SharedIndexes
+
+
 @dataclass(eq=False)
 class _Worker:
     pid: int
@@ -53,21 +62,18 @@ class _Worker:
 class WorkerPool:
     """Workers that are replaced when they die, and the connections that they serve."""
 
-    def __init__(  # noqa: PLR0913 - each is a part of the pool
+    def __init__(
         self,
-        nursery: Nursery,
+        parts: WorkerParts,
         settings: Settings,
         listener: socket.socket,
         functions: Functions,
-        indexes: SharedIndexes,
-        *,
-        count: int,
     ) -> None:
-        self._nursery = nursery
+        self._nursery = parts.nursery
         self._settings = settings
         self._listener = listener
         self._functions = functions
-        self._indexes = indexes
+        self._indexes = parts.indexes
         self._workers: list[_Worker] = []
         self._threads: list[threading.Thread] = []
         self._waiting: deque[_Held] = deque()
@@ -76,7 +82,7 @@ class WorkerPool:
         """Guards the workers and their connections."""
         self._ending = False
         self._wake, self._woken = socket.socketpair()
-        for _ in range(count):
+        for _ in range(parts.count):
             self._start_worker()
 
     def wait_until_ready(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.environment import adopt
 from infra.local.http_server import HttpServer, http_settings, make_gateway
+from infra.local.methods import add_methods
 from infra.local.workers import descriptors
 from infra.local.workers.connection_record import ConnectionRecords
 from infra.local.workers.index_connections import IndexConnections
@@ -54,9 +55,10 @@ def run(settings: Settings, inherited: Sequence[int]) -> None:
     adopt({**settings.variables, _WORKER: "true"}, settings.library_variables, settings.file_source)
     owner = OwnerClient(calls)
     runtime.open_index = partial(IndexConnections, owner)
-    functions = WorkerFunctions(settings.template.functions, owner)
+    template = add_methods(settings.template)
+    functions = WorkerFunctions(template.functions, owner)
     runtime.functions = functions
-    gateway, application = make_gateway(settings.template, functions, authorizing=settings.authorizing)
+    gateway, application = make_gateway(template, functions, authorizing=settings.authorizing)
     server = HttpServer(http_settings(application, end_seconds=settings.request_seconds))
     asyncio.run(_Worker(server, control, ConnectionRecords(inherited[2])).serve())
     stop_deliveries()

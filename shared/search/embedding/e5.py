@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import threading
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from shared.search.embedding.sentencepiece import Vocabulary
 
+_loading: Final = threading.Lock()
 _POOLED: Final = 3
 """Neighbouring tokens of a passage that share a vector: a third of the space, for .002 of nDCG across languages."""
 
@@ -166,8 +168,13 @@ class _Engine:
         return (steps * self._scales[numbers][..., None]).reshape(len(numbers), -1)
 
 
-@cache
 def _engine() -> _Engine:
+    with _loading:  # first callers at the same moment would each load it
+        return _loaded_engine()
+
+
+@cache
+def _loaded_engine() -> _Engine:
     package = find_spec("e5_model")
     if package is None or not package.submodule_search_locations:
         raise ConfigurationError("the files of the embedding model are missing; 'make setup' builds them")

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from agent_data import query_knowledge
-from shared.rpc.caller import ROLES, Caller
 from tests.helpers.answer_library import LAPTOP, PF, TRAVEL, Ask, cited_documents, dropped_sources, write_document
 from tests.helpers.model_server import FAILING
 
@@ -54,31 +52,24 @@ def test_contract_question_gets_the_contract_answer(ask: Ask, answering: str, mo
     assert "Vietnamese" in prompt.system
 
 
-VIETNAMESE: Final = "Trích nguyên văn", "Chưa cấu hình mô hình ngôn ngữ."
-ENGLISH: Final = "Quoted from the documents", "No language model is configured."
-CHINESE: Final = "原文摘录", "未配置语言模型。"
-
-
 @pytest.mark.parametrize(
-    ("question", "document", "said", "texts"),
+    ("question", "document", "said", "note"),
     [
-        (PF, "doc-pf-032", "Bước 1: Active PF envelope bằng `pf init`. [1]", VIETNAMESE),
-        ("cac buoc khoi tao ha tang pf", "doc-pf-032", "Bước 2: Tạo VPC và khoá KMS. [1]", VIETNAMESE),
-        (LAPTOP, "doc-laptop", "gets a laptop on the first day", ENGLISH),
-        (TRAVEL, "doc-travel", "差旅费用须在回来后三十天内提交，并附上发票。 [1]", CHINESE),
-        ("How do I get travel costs back?", "doc-travel", "差旅费用", ENGLISH),
+        (PF, "doc-pf-032", "Bước 1: Active PF envelope bằng `pf init`. [1]", "Trích nguyên văn"),
+        ("cac buoc khoi tao ha tang pf", "doc-pf-032", "Bước 2: Tạo VPC và khoá KMS. [1]", "Trích nguyên văn"),
+        (LAPTOP, "doc-laptop", "gets a laptop on the first day", "Quoted from the documents"),
+        (TRAVEL, "doc-travel", "差旅费用须在回来后三十天内提交，并附上发票。 [1]", "原文摘录"),
+        ("How do I get travel costs back?", "doc-travel", "差旅费用", "Quoted from the documents"),
     ],
 )
 def test_extractive_answer_is_in_the_callers_language(
-    ask: Ask, question: str, document: str, said: str, texts: tuple[str, str]
+    ask: Ask, question: str, document: str, said: str, note: str
 ) -> None:
-    note, message = texts
     answer = ask(query=question)
     assert cited_documents(answer)[0] == document
     assert said in answer["response"]
     assert note in answer["response"]
     assert dropped_sources(answer) == {"answer_model": "not_configured"}
-    assert [each["message"] for each in answer["usage"]["degraded"]] == [message]
     assert (answer["usage"]["llm_tokens_prompt"], answer["usage"]["llm_tokens_completion"]) == (0, 0)
 
 
@@ -96,23 +87,6 @@ def test_unrelated_question_is_not_answered(ask: Ask, with_model: ModelServer, q
     assert dropped_sources(answer) == {}
     assert answer["usage"]["llm_tokens_prompt"] == 0
     assert with_model.asked == []
-
-
-@pytest.mark.parametrize(
-    ("question", "hints", "text"),
-    [
-        ("Công thức nấu phở bò Hà Nội?", {}, "Không có tài liệu nào liên quan đến câu hỏi này."),
-        ("如何烤面包？", {}, "没有与此问题相关的文档。"),
-        ("如何烤面包？", {"language": "en-US"}, "No document is relevant to this question."),
-    ],
-)
-def test_model_is_told_in_the_persons_language_that_nothing_is_relevant(
-    agent: DocumentAgent, question: str, hints: dict[str, str], text: str
-) -> None:
-    caller = Caller("agent", frozenset(ROLES), agent.tenant).record()
-    params = {"query": question, "context_hints": hints}
-    call = {"method": "query_knowledge", "params": params, "caller": caller, "correlation_id": "c", "to_read": True}
-    assert query_knowledge.handler(call, None)["text"] == text
 
 
 def test_tenant_without_documents_gets_no_answer(agent: DocumentAgent, with_model: ModelServer) -> None:

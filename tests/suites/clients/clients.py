@@ -55,8 +55,6 @@ class Client:
     spoils: Mapping[str, str] = field(default_factory=dict)
     """By the label of a call: the reason for which the client itself shows its model something else."""
     is_quick: bool = False
-    toolset: str = ""
-    """The toolset whose endpoint it calls; all tools by default."""
 
     @property
     def title(self) -> str:
@@ -127,11 +125,6 @@ def mcp_remote(url: str) -> list[str]:
     return [node(), str(packages / "mcp-remote" / "dist" / "proxy.js"), url]
 
 
-def _kho_mcp(place: Place) -> list[str]:
-    """Return the command of `kho mcp`, which speaks STDIO and calls a server."""
-    return [str(Path(sys.executable).with_name("kho")), "mcp", "--endpoint", place.kho_url.removesuffix("/mcp")]
-
-
 def _claude_code(place: Place) -> list[str]:
     program = next((place.packages() / "@anthropic-ai").glob("claude-code-*/claude"))
     settings = {"mcpServers": {"kho": {"type": "http", "url": place.kho_url}}}
@@ -195,12 +188,6 @@ SDK: Final = Client(
 )
 CLIENTS: Final = (
     SDK,
-    replace(SDK, name="TypeScript SDK at /mcp/documents", toolset="documents"),
-    replace(
-        SDK,
-        name="TypeScript SDK by kho mcp",
-        command=lambda place: _script("plan_of_sdk", *_kho_mcp(place))(place),
-    ),
     *map(_ai_sdk, ("chat", "responses", "anthropic", "gemini")),
     _ai_sdk("chat", "ai_sdk_6", "Vercel AI SDK 6"),  # it speaks the revision before
     *map(_langgraph, ("chat", "anthropic", "gemini")),

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shared.rpc.mcp_catalog import TOOLSETS, McpCatalog, mcp_catalog
-
 LAMP: Final = "lamp"
 OFFLINE: Final = "porch"
 """A device that has connected, and is gone."""
-DEVICE_CALL: Final = "a device's `true`"
 _BODY: Final = {"mime_type": "text/plain", "body": "Ferns are watered at dawn."}
 _MORE_THAN_A_MESSAGE: Final = 140_000
 _UNCHANGED: Final = "Correct these fields and call again; nothing was changed."
@@ -31,18 +28,8 @@ def _failure(label: str, tool: str, arguments: dict[str, Any], *words: str) -> C
     return Call(label, tool, arguments, words, fails=True)
 
 
-def offered(toolset: str) -> McpCatalog:
-    """Return the tools of a toolset, or all."""
-    return mcp_catalog().of(*TOOLSETS[toolset].methods) if toolset else mcp_catalog()
-
-
-def planned(run: str, toolset: str = "") -> list[Call]:
-    """Return the calls of a run with the toolset's tools. The run's documents are apart from those of other runs."""
-    names = {tool.name for tool in offered(toolset).tools}
-    return [call for call in _calls(run) if call.tool in names]
-
-
-def _calls(run: str) -> tuple[Call, ...]:
+def planned(run: str) -> tuple[Call, ...]:
+    """Return the calls of a run, whose documents are apart from those of other runs."""
     document = f"ferns-{run}"
     volume = {"device_id": LAMP, "name": "self.audio_speaker.set_volume", "arguments": {"volume": 40}}
     return (
@@ -50,7 +37,7 @@ def _calls(run: str) -> tuple[Call, ...]:
         Call("a question", "query_knowledge", {"query": "When are ferns watered?"}, (_BODY["body"],)),
         Call("a message", "memory_add_message", {"conversation_id": run, "role": "user", "content": "hi"},
              ("success",)),
-        Call(DEVICE_CALL, "device_tools_call", volume, ("true",)),
+        Call("a device's `true`", "device_tools_call", volume, ("true",)),
         _failure("a wrong value", "create_document", _new("bad id!"),
                  "INVALID_PARAMS", "document_id", "should be letters, digits and", _UNCHANGED),
         _failure("an unknown argument", "create_document", _new(f"{run}-2", titel="Ferns"),

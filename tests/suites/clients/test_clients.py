@@ -10,11 +10,12 @@ from uuid import uuid4
 import pytest
 
 from infra.local.iot.simulator.fleet import Fleet
+from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.wait import until
 from tests.suites.clients.clients import CLIENTS
 from tests.suites.clients.model_apis import find_tool, planned_model
-from tests.suites.clients.plan import LAMP, OFFLINE, offered, planned
+from tests.suites.clients.plan import LAMP, OFFLINE, planned
 from tests.suites.clients.schema_rules import Tool, problems
 
 if TYPE_CHECKING:
@@ -46,13 +47,12 @@ def test_client_does_the_plan(
     client: Client, server: KhoServer, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """A client lists all tools, its provider takes them, its calls succeed, and failures say what to do."""
-    plan = planned(uuid4().hex[:8], client.toolset)
-    path = f"/mcp/{client.toolset}" if client.toolset else "/mcp"
-    tools, results, refused = _outcome(client, plan, f"{server.address}{path}", tmp_path)
+    plan = planned(uuid4().hex[:8])
+    tools, results, refused = _outcome(client, plan, f"{server.address}/mcp", tmp_path)
     shown = {call.label: text for call, text in zip(plan, results, strict=False)}
     record_property("client", client.title)
     record_property("shown", shown)
-    names = [tool.name for tool in offered(client.toolset).tools]
+    names = [tool.name for tool in mcp_catalog().tools]
     unlisted = [name for name in names if find_tool(tools, name) is None]
     record_property("tools", f"{len(names) - len(unlisted)} of {len(names)}")
     assert unlisted == []

@@ -148,21 +148,15 @@ def test_broken_pipe_and_ascii_terminal(tmp_path: Path) -> None:
     name = "đồ-uống-😀"
     assert run_research_agent(tmp_path, data, "collections", "create", name)[0] == 0
     for options in ((), ("--json",)):
-        arguments = ["collections", "info", name, *options, "--data", str(data)]
-        pipe = subprocess.PIPE
-        with start(RESEARCH_AGENT, *arguments, cwd=tmp_path, stdout=pipe, stderr=pipe) as unread:
+        info = [*command(RESEARCH_AGENT), "collections", "info", name, *options, "--data", str(data)]
+        with subprocess.Popen(info, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unread:
             assert unread.stdout
             unread.stdout.close()
             assert unread.stderr
-            assert (unread.stderr.read(), unread.wait(CEILING_SECONDS)) == ("", 0)
+            assert (unread.stderr.read(), unread.wait(timeout=CEILING_SECONDS)) == (b"", 0)
         ascii_alone = os.environ | {"PYTHONIOENCODING": "ascii"}
         process = subprocess.run(
-            [*command(RESEARCH_AGENT), *arguments],
-            cwd=tmp_path,
-            env=ascii_alone,
-            capture_output=True,
-            check=False,
-            timeout=CEILING_SECONDS,
+            info, cwd=tmp_path, env=ascii_alone, capture_output=True, check=False, timeout=CEILING_SECONDS
         )
         assert (process.stderr, process.returncode) == (b"", 0)
         if options:

@@ -94,7 +94,7 @@ def test_long_ingestion_over_http_survives_any_end_of_the_server(tmp_path: Path)
             server.process.wait(CEILING_SECONDS)
             server.start()
         report = finished(server, job_id)
-        assert (report["total"], report["processed"], report["added"], report["failed"]) == (16, 16, 16, [])
+        assert (report["total"], report["processed"], report["failed"]) == (16, 16, [])
         [note] = report["notes"]
         assert (note["path"], note["note"].rpartition(" ")[2]) == (".gitignore", "2")
         info = server.call("research-agent/manage_collections", action="info", collection_name="ships")
