@@ -134,7 +134,8 @@ def _open_lock(folder: Path, *, create: bool) -> IO[str]:
 def _require_known_formats(folder: Path) -> None:
     """Refuse a folder of a newer program, whose files this one may damage. Record the format of another."""
     try:
-        for index in (folder / "passages", folder / "passages" / "experiences"):
+        passages = folder / "passages"
+        for index in (passages, passages / "experiences", passages / "messages"):
             require_known_format(f"The index {index}", _recorded_format(index / "space.json"), INDEX_FORMAT)
         file = folder / _FORMAT_FILE
         number = require_known_format(f"The data folder {folder}", _recorded_format(file), _FORMAT)

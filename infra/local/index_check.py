@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from shared.experiences.index import COLLECTION as EXPERIENCES
+from shared.search.message_index import INDEX as MESSAGES
 from shared.search.store import is_whole
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def mark_lost_indexes(data: Path) -> None:
 
 def damaged_indexes(data: Path) -> list[Path]:
     """Return the folders of the indexes that miss their files."""
-    folders = (data / "passages", data / "passages" / EXPERIENCES)
+    folders = (data / "passages", data / "passages" / EXPERIENCES, data / "passages" / MESSAGES)
     return [folder for folder in folders if (folder / "shard").exists() and not is_whole(folder / "shard")]
 
 

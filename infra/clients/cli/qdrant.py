@@ -1,4 +1,4 @@
-"""`kho qdrant`: the Qdrant cluster of passages and experiences."""
+"""`kho qdrant`: the Qdrant cluster of passages, experiences and messages."""
 
 from typing import Final
 
@@ -9,8 +9,9 @@ from shared.experiences.index import COLLECTION
 from shared.platform.config import ConfigurationError, config
 from shared.search.exhaustive_search import open_exhaustive_search
 from shared.search.index import knowledge_index
+from shared.search.message_index import INDEX, message_index
 
-qdrant: Final = App(name="qdrant", help="The Qdrant cluster of passages and experiences.")
+qdrant: Final = App(name="qdrant", help="The Qdrant cluster of passages, experiences and messages.")
 
 
 @qdrant.command
@@ -23,9 +24,12 @@ def prepare(*, target: DataTarget = DEFAULT_TARGET) -> None:
         if not config().qdrant_url:
             exit_with_error("No Qdrant cluster is configured: deploy with QdrantUrl, or set KHO_QDRANT_URL.")
         try:
-            for index in (knowledge_index(), open_exhaustive_search(COLLECTION)):
-                index.close()
+            knowledge_index().close()
+            open_exhaustive_search(COLLECTION).close()
+            if config().has_message_index:
+                message_index().close()
         except ConfigurationError as error:
             exit_with_error(f"{error}.")
         name = config().qdrant_collection
-        print(f"The collections '{name}' and '{name}-{COLLECTION}' are ready.")
+        suffixes = ["", f"-{COLLECTION}", *([f"-{INDEX}"] if config().has_message_index else [])]
+        print("These collections are ready:", ", ".join(name + suffix for suffix in suffixes))

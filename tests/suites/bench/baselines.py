@@ -23,10 +23,11 @@ _BATCH: Final = 64
 
 
 class Baselines:
-    """The baselines of one data set."""
+    """The baselines of one data set. They return the best `depth` documents."""
 
-    def __init__(self, corpus: Mapping[str, str]) -> None:
+    def __init__(self, corpus: Mapping[str, str], depth: int = 10) -> None:
         self._ids = list(corpus)
+        self._depth = depth
         self._e5 = E5()
         texts = list(corpus.values())
         # e5 reads the first 512 tokens of a text.
@@ -72,7 +73,7 @@ class Baselines:
         return scores
 
     def _best(self, scores: Any) -> list[str]:
-        return [self._ids[at] for at in np.argsort(-scores, kind="stable")[:10]]
+        return [self._ids[at] for at in np.argsort(-scores, kind="stable")[: self._depth]]
 
 
 def _stretched(scores: Any) -> Any:

@@ -6,6 +6,7 @@ As a program it is `kho` that embeds so.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sqlite3
 import threading
@@ -53,9 +54,17 @@ class EmbeddingCache:
 
     def install(self) -> None:
         """Make the model in this process embed through the cache. Importers of its functions come later."""
-        passages, question = e5.embed_passages, e5.embed_question
+        passages, question, in_context = e5.embed_passages, e5.embed_question, e5.embed_passages_in_context
         e5.embed_passages = lambda texts: self.embed("passage", texts, passages)
         e5.embed_question = lambda text: self.embed("question", [text], lambda texts: [question(texts[0])])[0]
+
+        def compute(pairs: Sequence[str]) -> list[e5.TextVectors]:
+            texts, before = zip(*map(json.loads, pairs), strict=True)
+            return in_context(texts, before)
+
+        e5.embed_passages_in_context = lambda texts, before: self.embed(
+            "in context", [json.dumps(pair) for pair in zip(texts, before, strict=True)], compute
+        )
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self._file, timeout=_WAIT_SECONDS)

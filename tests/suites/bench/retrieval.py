@@ -96,10 +96,10 @@ def _gains(server: KhoServer, sets: list[DataSet], on_ingested: Callable[[], obj
     ingested: set[str] = set()
     for each in sets:
         if each.collection not in ingested:
-            _ingest(server, each)
+            ingest(server, each)
             ingested.add(each.collection)
             on_ingested()
-        gains[each.name] = np.array(each.gains(partial(_search, server, each.collection)))
+        gains[each.name] = np.array(each.gains(partial(search, server, each.collection)))
     return gains
 
 
@@ -118,7 +118,7 @@ def _row(each: DataSet, kho: Any, deployed: Any, baselines: Baselines) -> list[s
     ]
 
 
-def _ingest(server: KhoServer, each: DataSet) -> None:
+def ingest(server: KhoServer, each: DataSet) -> None:
     """Ingest the documents of a data set into a collection of their own."""
     server.call("research-agent/manage_collections", action="create", collection_name=each.collection)
     for batch in _batches(each.corpus):
@@ -152,7 +152,7 @@ def _batches(corpus: dict[str, str]) -> Iterator[list[dict[str, str]]]:
     yield batch
 
 
-def _search(server: KhoServer, collection: str, query: str) -> list[str]:
+def search(server: KhoServer, collection: str, query: str) -> list[str]:
     """Return the documents that a query finds, best first."""
     found: Any = server.call("research-agent/query_knowledge_base", query=query, collections=collection, top_k=PASSAGES)
     return list(dict.fromkeys(each["source_document"] for each in found["results"]))

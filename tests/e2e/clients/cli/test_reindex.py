@@ -55,7 +55,8 @@ def search_all(server: KhoServer) -> tuple[set[str], set[str]]:
 
 
 ALL = ({"a", "b"}, {"a.md", "b.md"})
-READY = "The collections 'kho' and 'kho-experiences' are ready.\n"
+COLLECTIONS = ("kho", "kho-experiences", "kho-messages")
+READY = "These collections are ready: kho, kho-experiences, kho-messages\n"
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
     environment = {"KHO_QDRANT_URL": qdrant.url}
     prepared = run_kho("qdrant", "prepare", "--data", str(data), environment=environment)
     assert (prepared.returncode, prepared.stdout) == (0, READY), prepared.stderr
-    for name in ("kho", "kho-experiences"):
+    for name in COLLECTIONS:
         assert qdrant.indexed[name].keys() == {"tenant", *KEYWORDS, *INTEGERS}
     assert qdrant.count(tenant="local") == 0
     qdrant_only = run_reindex(data, "--collection", "agent-data", environment=environment)
