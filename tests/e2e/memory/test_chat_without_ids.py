@@ -54,6 +54,7 @@ def test_a_whole_chat(chat_server: KhoServer) -> None:
 def test_error_without_an_id_is_answered(chat_server: KhoServer) -> None:
     unknown = post(chat_server, {"jsonrpc": "2.0", "method": "memory-server/memory/get_context", "params": {}})
     assert (unknown["id"], unknown["error"]["code"]) == (None, -32602)
+    assert post(chat_server, {"jsonrpc": "2.0", "method": "tool-server/tools/list", "id": 7})["id"] == 7
 
 
 def test_notifications_of_a_batch_stay_unanswered(chat_server: KhoServer) -> None:
