@@ -41,9 +41,12 @@ class _LogHandler(logging.Handler):
         self._file: LogFile | None = None
         self._output = logging.StreamHandler(sys.stdout)
 
-    def createLock(self) -> None:  # noqa: N802 - logging's name
-        """Have no lock: threads would wait for the one that writes, and that one for the interpreter."""
-        self.lock = None
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Write a record without the lock, for which threads would wait while the one that writes waits for Python."""
+        is_taken = bool(self.filter(record))
+        if is_taken:
+            self.emit(record)
+        return is_taken
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
