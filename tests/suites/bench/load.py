@@ -25,7 +25,7 @@ from infra.local.template import load
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.wait import CEILING_SECONDS, until
 from tests.suites.bench.processes import command_of, memory_bytes, processor_seconds, tree
-from tests.suites.bench.size import sized
+from tests.suites.bench.size import SMOKE, sized
 from tests.suites.bench.tables import BenchTable, ms
 from tests.suites.bench.wrk import Load
 
@@ -160,7 +160,8 @@ def tables() -> list[BenchTable]:
 def _servers() -> dict[str, Server]:
     """Return the servers of Kho to measure."""
     servers = {_named("Kho", count): Server(KHO, count, NO_INDEX) for count in WORKERS}
-    servers[f"{_named('Kho', WORKERS[-1])}, messages indexed"] = Server(KHO, WORKERS[-1])
+    if not SMOKE:
+        servers[f"{_named('Kho', WORKERS[-1])}, messages indexed"] = Server(KHO, WORKERS[-1])
     other = os.environ.get(OTHER)
     return servers | ({"Kho, other revision": Server(Path(other))} if other else {})
 
