@@ -34,8 +34,8 @@ class FindDocuments(PageParams):
     tool=McpTool(
         "Find documents",
         "reads",
-        "Find documents of the whole tree by words, or beginnings of words, of their titles and ids. Case and accents "
-        "do not matter. If 'next_cursor' is returned, call again with it.",
+        "Find documents of the whole tree by beginnings of words of their titles and ids. If 'next_cursor' is "
+        "returned, call again with it.",
     ),
 )
 def handler(params: FindDocuments, caller: Caller) -> FoundDocuments:

@@ -1,6 +1,7 @@
 """agent-data/query_knowledge: answer a question from the documents, and from the web if allowed."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -10,6 +11,7 @@ from api.handler import method
 from shared.answering.models import AnswerRequest, DegradedStage, Format, GeneratedAnswer
 from shared.answering.pipeline import AnswerPipeline, TimeBudget
 from shared.documents.index import COLLECTION, drop_stale_hits
+from shared.documents.metadata_filter import MetadataFilter, pairs
 from shared.knowledge.rendering import quote
 from shared.language_model import language_model
 from shared.platform.telemetry import count
@@ -43,6 +45,7 @@ class Filters(Params):
     """The documents to search."""
 
     tags: Annotated[list[Tag], Field(default_factory=list, max_length=64, examples=[["pf", "phase-11"]])]
+    metadata: Annotated[MetadataFilter, Field(default_factory=dict)]
     tenant_id: Annotated[str, Field(pattern=TENANT_PATTERN, max_length=128)] | None = None
 
 
@@ -151,18 +154,20 @@ def render_answer(answer: KnowledgeAnswer) -> str:
 def handler(params: QueryKnowledge, caller: Caller) -> KnowledgeAnswer:
     """Retrieve passages, refine the search, and generate an answer within the time limit."""
     _require_own_tenant(params.filters.tenant_id, caller)
-    hints, routing = params.context_hints, params.routing
+    hints, routing, metadata = params.context_hints, params.routing, params.filters.metadata
     request = AnswerRequest(
         question=params.query,
         tenant_id=caller.tenant_id,
         collection=COLLECTION,
         tags=tuple(dict.fromkeys(params.filters.tags)),
+        metadata=tuple(tuple(sorted(pairs(key, value))) for key, value in metadata.items()),
         top_k=params.top_k,
         language=hints.language or "",
         format=_FORMATS.get(hints.preferred_format, "plain"),
         with_web=routing.allow_external_search,
     )
-    pipeline = AnswerPipeline(knowledge_index, drop_stale_hits, language_model, web_search)
+    drop_others = partial(drop_stale_hits, metadata=metadata)
+    pipeline = AnswerPipeline(knowledge_index, drop_others, language_model, web_search)
     return _to_response(pipeline.answer(request, TimeBudget.of(routing.max_latency_ms)))
 
 

@@ -16,6 +16,7 @@ class AnswerRequest:
     tenant_id: str
     collection: str
     tags: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, ...], ...] = ()
     top_k: int = 5
     language: str = ""
     format: Format = "markdown"

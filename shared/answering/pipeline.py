@@ -137,7 +137,14 @@ class AnswerPipeline:
     def _rank_current(self, request: AnswerRequest, budget: TimeBudget) -> tuple[Ranking, list[SearchHit]]:
         """Search, and drop outdated hits. Search again without their documents if too few hits are left."""
         top_k = max(_MIN_HITS, request.top_k + _EXTRA_HITS)
-        question = SearchQuestion(request.question, request.tenant_id, (request.collection,), top_k, tags=request.tags)
+        question = SearchQuestion(
+            request.question,
+            request.tenant_id,
+            (request.collection,),
+            top_k,
+            tags=request.tags,
+            metadata=request.metadata,
+        )
         while True:
             ranking = self.index().search(question, budget.deadline)
             hits = self.drop_stale(request.tenant_id, ranking.hits)

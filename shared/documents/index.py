@@ -1,7 +1,8 @@
 """Indexing of agent-data's documents, and the check of hits against the current documents.
 
 A passage carries the revision since which the document's searchable content is unchanged. A move, a display flag or
-other metadata changes the document's revision but not that one, so it needs no indexing.
+other metadata changes the document's revision but not that one, so nothing is embedded. The metadata by which passages
+are filtered is changed in place.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.aws.dynamodb import Table
 from shared.documents.deletion import PURGE_DELAY_SECONDS
+from shared.documents.metadata_filter import all_pairs, matches
 from shared.documents.queries import DocumentQueries
 from shared.platform.config import config
 from shared.platform.locks import NamedLocks
 from shared.rpc import timestamps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from shared.documents.unit_of_work import DocumentHead
+    from shared.search.index import Metadata
     from shared.search.passages import DocumentRef, Passage, SearchHit
 
 COLLECTION: Final = "agent-data"
@@ -62,13 +65,21 @@ def refresh_document(
             on_response()
             body = queries.body(head)
             if max_characters is None or len(body) <= max_characters:
-                return index.replace(document, head.revision, _passages(document, head, body), resume=not force)
+                passages, metadata = _passages(document, head, body), _metadata(head)
+                is_newest = index.replace(document, head.revision, passages, resume=not force, metadata=metadata)
+                if force and (later := queries.head(document_id)):
+                    index.set_metadata(document, _metadata(later))  # passages at the same version were written again
+                return is_newest
+        elif index.metadata(document) not in (None, list(_metadata(head).values)):
+            index.set_metadata(document, _metadata(head))
     on_response()
     return False
 
 
-def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Return the hits whose documents still exist and are unchanged since they were indexed."""
+def drop_stale_hits(
+    tenant_id: str, hits: Sequence[SearchHit], metadata: Mapping[str, Any] | None = None
+) -> list[SearchHit]:
+    """Return the hits whose documents still exist, are unchanged since they were indexed, and have this metadata."""
     own = tenant_id, COLLECTION
     own_hits = [hit for hit in hits if (hit.passage.document.tenant_id, hit.passage.document.collection) == own]
     heads = _document_queries(tenant_id).heads({hit.passage.document.document_id for hit in own_hits})
@@ -79,6 +90,7 @@ def drop_stale_hits(tenant_id: str, hits: Sequence[SearchHit]) -> list[SearchHit
         if (head := heads.get(hit.passage.document.document_id))
         and head.searchable_revision == hit.passage.revision
         and not head.deleted(now)
+        and (not metadata or matches(json.loads(head.metadata), metadata))
     ]
 
 
@@ -89,6 +101,12 @@ def _is_longer(queries: DocumentQueries, document_id: str, characters: int) -> b
 
 def _document_queries(tenant_id: str) -> DocumentQueries:
     return DocumentQueries(Table(config().documents_table), tenant_id)
+
+
+def _metadata(head: DocumentHead) -> Metadata:
+    from shared.search.index import Metadata
+
+    return Metadata(all_pairs(json.loads(head.metadata)), head.revision)
 
 
 def _passages(document: DocumentRef, head: DocumentHead, body: str) -> list[Passage]:

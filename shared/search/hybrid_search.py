@@ -95,6 +95,7 @@ class HybridSearch:
             question.tenant_id,
             question.collections,
             tags=question.tags,
+            metadata=question.metadata,
             excluded_documents=question.excluded_documents,
         )
         if not has_content_word(question.text):
@@ -258,5 +259,5 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
 
 
 def _corpus(scope: Scope) -> Scope:
-    """Return the scope in which rarity is counted: the whole collections, regardless of tags."""
-    return replace(scope, tags=(), excluded_documents=())
+    """Return the scope in which rarity is counted: the whole collections, regardless of tags and metadata."""
+    return replace(scope, tags=(), metadata=(), excluded_documents=())

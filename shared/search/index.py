@@ -6,7 +6,7 @@ import math
 import threading
 from dataclasses import asdict, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shared.platform.background import map_concurrently
 from shared.platform.config import config
@@ -35,6 +35,20 @@ _open_lock: Final = threading.Lock()
 _is_closing: Final = threading.Event()
 
 
+class Metadata(NamedTuple):
+    """The metadata by which passages are filtered, each key with a value, as of a revision of the document."""
+
+    values: tuple[str, ...] = ()
+    revision: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """Return the payload fields of points, none without a revision."""
+        return {"metadata": list(self.values), "metadata_revision": self.revision} if self.revision else {}
+
+
+NO_METADATA: Final = Metadata()
+
+
 class PassageIndex:
     """The passages of all tenants, each visible to its own tenant only.
 
@@ -49,7 +63,13 @@ class PassageIndex:
         self._is_closed = False
 
     def replace(
-        self, document: DocumentRef, revision: int, passages: Sequence[Passage], *, resume: bool = False
+        self,
+        document: DocumentRef,
+        revision: int,
+        passages: Sequence[Passage],
+        *,
+        resume: bool = False,
+        metadata: Metadata = NO_METADATA,
     ) -> bool:
         """Make `passages` the only passages of `document`. Return False if a newer revision is stored.
 
@@ -63,15 +83,26 @@ class PassageIndex:
         batches = [passages[start : start + _BATCH] for start in range(0, len(passages), _BATCH)]
         if resume and len(batches) > 1:
             batches = [missing for batch in batches if (missing := self._not_stored(batch, version))]
-        embed = partial(self._points, version=version)
+        fields = metadata.fields()
+        embed = partial(self._points, version=version, fields=fields)
         for points in map_concurrently(embed, batches, min(len(batches), config().embedding_calls) or 1):
             self._store.write(points, version)
         if held == version:  # another splitter may have made more passages of this revision
             ids = tuple(passage.id for passage in passages)
             self._store.erase(replace(_older(document, version + 1), kind="passage", excluded_ids=ids))
         words = Point(words_id(document), _word_fields(document, version), terms=document_terms(passages))
-        self._store.write([words, _version_record(document, version)], version)
+        self._store.write([words, _version_record(document, version, fields)], version)
         return self._delete_older(document) == version
+
+    def set_metadata(self, document: DocumentRef, metadata: Metadata) -> None:
+        """Give the points of `document` this metadata, unless they have that of a newer revision."""
+        older = Bounds("metadata_revision", end=metadata.revision)
+        self._store.set_fields(replace(scope_of(document), bounds=(older,)), metadata.fields())
+
+    def metadata(self, document: DocumentRef) -> list[str] | None:
+        """Return the values of the metadata that the index has of `document`, or None if it has none of its own."""
+        record = self._read_record(document)
+        return None if record is None else record.get("metadata")
 
     def replace_single(self, passage: Passage) -> None:
         """Make `passage` the only passage of a document that never has others, unless a newer revision is stored.
@@ -79,7 +110,7 @@ class PassageIndex:
         An older revision has the same point, so the write replaces it. A concurrent deletion is repeated.
         """
         version = 2 * passage.revision
-        self._store.write([*self._points([passage], version), _version_record(passage.document, version)], version)
+        self._store.write([*self._points([passage], version, {}), _version_record(passage.document, version)], version)
         if self._version(passage.document) != version:
             self._delete_older(passage.document)
 
@@ -163,7 +194,7 @@ class PassageIndex:
         if self._is_closed:
             raise Unavailable(_CLOSED)
 
-    def _points(self, passages: Sequence[Passage], version: int) -> list[Point]:
+    def _points(self, passages: Sequence[Passage], version: int, fields: Mapping[str, Any]) -> list[Point]:
         """Embed passages. Return their points."""
         self._require_open()
         embeddings = self._embedder.passages([passage.embedded_text for passage in passages])
@@ -171,7 +202,7 @@ class PassageIndex:
             Point(
                 passage.id,
                 filter_fields(passage.document, "passage", version)
-                | {"tags": list(passage.tags), "passage": asdict(passage)},
+                | {"tags": list(passage.tags), "passage": asdict(passage), **fields},
                 embedding.vector,
                 embedding.tokens,
                 passage_terms(passage.searchable_text),
@@ -256,5 +287,5 @@ def _splitter(point: Mapping[str, Any]) -> int:
     return int(point.get("splitter", 1))
 
 
-def _version_record(document: DocumentRef, version: int) -> Point:
-    return Point(document.id, filter_fields(document, "document", version))
+def _version_record(document: DocumentRef, version: int, fields: Mapping[str, Any] | None = None) -> Point:
+    return Point(document.id, filter_fields(document, "document", version) | dict(fields or {}))

@@ -19,7 +19,7 @@ SPLITTER: Final = 4
 """The version of splitting and of the texts by which passages are searched. `kho reindex` makes older passages again.
 
 1 read HTML as a tree, and did not index the words of paths. 2 did not count the words of whole documents. 3 kept the
-navigation of HTML.
+navigation of HTML, and had no metadata.
 """
 _MAX_HEADING: Final = 300
 _MEANINGFUL: Final = re.compile(r"[^\W\d_]{3}|[^\W\d_a-zA-Z]")
@@ -117,6 +117,8 @@ class SearchQuestion:
     top_k: int = 10
     context: str = ""
     tags: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, ...], ...] = ()
+    """The values of each key of the metadata, of which one is required."""
     rerank: bool = True
     excluded_documents: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from shared.platform.background import submit
 from shared.rpc.errors import Unavailable
 from shared.search.embedding import Embedding
 from shared.search.hybrid_search import Candidates, Ranking
-from shared.search.index import PassageIndex
+from shared.search.index import NO_METADATA, Metadata, PassageIndex
 from shared.search.passages import SearchHit
 from shared.search.store import Scope
 
@@ -38,6 +38,7 @@ class MemoryIndex(PassageIndex):
         passages: Sequence[Passage],
         *,
         resume: bool = False,  # noqa: ARG002
+        metadata: Metadata = NO_METADATA,  # noqa: ARG002
     ) -> bool:
         with self._writing():
             self.replaced += 1
@@ -71,6 +72,12 @@ class MemoryIndex(PassageIndex):
     def holds(self, document: DocumentRef, revision: int) -> bool:
         with self._writing():
             return self._revisions.get(document, 0) >= revision and document in self._passages
+
+    def metadata(self, document: DocumentRef) -> list[str] | None:  # noqa: ARG002 - nothing is filtered here
+        return None
+
+    def set_metadata(self, document: DocumentRef, metadata: Metadata) -> None:
+        pass
 
     def count(self, tenant_id: str, collection: str | None = None) -> int:
         return sum(

@@ -9,9 +9,9 @@ from infra.local.template import load
 from tests.helpers.import_closure import import_closures
 
 BUDGETS: Final = {
-    "agent_data": 60,
-    "agent_data.edit_document": 62,
-    "agent_data.query_knowledge": 85,
+    "agent_data": 61,
+    "agent_data.edit_document": 63,
+    "agent_data.query_knowledge": 86,
     "boards": 57,
     "device_server": 55,
     "device_server.devices_alert": 68,
@@ -33,14 +33,14 @@ BUDGETS: Final = {
     "research_agent.get_ingestion": 48,
     "research_agent.manage_projects": 45,
     "tool_server": 34,
-    "tool_server.fetch": 92,
-    "tool_server.search": 92,
+    "tool_server.fetch": 93,
+    "tool_server.search": 93,
     "workers": 45,
     "workers.device_inbox": 62,
     "workers.device_presence": 60,
     "workers.embed_bulk_texts": 31,
     "workers.embed_texts": 31,
-    "workers.index_documents": 49,
+    "workers.index_documents": 50,
     "workers.index_knowledge": 64,
     "workers.ingest": 68,
 }

@@ -277,6 +277,7 @@ def _filter(scope: Scope) -> edge.Filter:
         must.append(edge.HasIdCondition(set(scope.ids)))
     if scope.roles:
         must.append(edge.FieldCondition("role", match=edge.MatchAny(list(scope.roles))))
+    must += [edge.FieldCondition("metadata", match=edge.MatchAny(list(values))) for values in scope.metadata]
     for field, start, end in scope.bounds:
         must.append(edge.FieldCondition(field, range=edge.RangeFloat(gte=start, lt=end)))
     others: list[Any] = []

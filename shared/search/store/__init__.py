@@ -21,8 +21,8 @@ Kind = Literal["document", "passage", "words", "message", "removed"]
 MEANING: Final = "meaning"
 PARTS: Final = "parts"
 TERMS: Final = "terms"
-KEYWORDS: Final = ("collection", "document", "kind", "tags", "role", "subject")
-INTEGERS: Final = ("version", "at", "expires")
+KEYWORDS: Final = ("collection", "document", "kind", "tags", "role", "subject", "metadata")
+INTEGERS: Final = ("version", "at", "expires", "metadata_revision")
 """The payload fields that points are filtered by, in addition to the tenant. Other fields are never searched."""
 
 
@@ -55,6 +55,8 @@ class Scope:
     kind: Kind | None = None
     tags: tuple[str, ...] = ()
     """Each of them is required."""
+    metadata: tuple[tuple[str, ...], ...] = ()
+    """Of each of them, one value is required."""
     roles: tuple[str, ...] = ()
     """If there are some, one of them is required."""
     subject: str | None = None

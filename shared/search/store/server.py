@@ -171,6 +171,7 @@ def _filter(scope: Scope) -> Json:
         must.append({"has_id": list(scope.ids)})
     if scope.roles:
         must.append({"key": "role", "match": {"any": list(scope.roles)}})
+    must += [{"key": "metadata", "match": {"any": list(values)}} for values in scope.metadata]
     for field, start, end in scope.bounds:
         limits = {"gte": start, "lt": end}
         must.append({"key": field, "range": {name: limit for name, limit in limits.items() if limit is not None}})

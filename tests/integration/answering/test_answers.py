@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from shared.documents import immediate_indexing
 from tests.helpers.answer_library import LAPTOP, PF, TRAVEL, Ask, cited_documents, dropped_sources, write_document
 from tests.helpers.model_server import FAILING
 
@@ -100,6 +101,22 @@ def test_all_tags_must_match(ask: Ask) -> None:
     assert cited_documents(ask(query=LAPTOP, filters={"tags": ["onboarding", "pf", "pf"]})) == ["doc-laptop"]
     assert ask(query=LAPTOP, filters={"tags": ["pf", "phase-11"]})["context"] == []
     assert ask(query=LAPTOP, filters={"tags": ["unused"]})["context"] == []
+
+
+def test_metadata_must_match(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values are exact, and one of a list is enough. What the index still has of before does not count."""
+    for name, metadata in {"a": {"status": "draft", "n": 1}, "b": {"status": ["done", "sent"], "n": 1}}.items():
+        agent.create(name, body=f"Fern {name} is watered at dawn.", metadata=metadata)
+
+    def found(**metadata: object) -> list[str]:
+        filters = {"metadata": metadata}
+        return sorted(cited_documents(agent("query_knowledge", query="When is a fern watered?", filters=filters)))
+
+    assert found(n=1) == found(status=["draft", "done"]) == ["a", "b"]
+    assert (found(n=1.0, status="sent"), found(n="1"), found(status="dra"), found(other=1)) == (["b"], [], [], [])
+    monkeypatch.setattr(immediate_indexing, "refresh_document", lambda *_, **__: None)
+    agent("edit_document", document_id="a", edits=[{"metadata": {"status": "done"}}])
+    assert found(status="draft") == []
 
 
 def test_top_k_limits_the_context(agent: DocumentAgent) -> None:

@@ -27,6 +27,8 @@ def test_other_tenants_are_rejected(shelf: DocumentAgent, ask: Ask) -> None:
         ({"query": "x", "top_k": 0}, "top_k"),
         ({"query": "x", "top_k": 21}, "top_k"),
         ({"query": "x", "filters": {"tag": []}}, "filters.tag"),
+        ({"query": "x", "filters": {"metadata": {"n": {}}}}, "filters.metadata"),
+        ({"query": "x", "filters": {"metadata": {"n": "x" * 512}}}, "filters.metadata"),
         ({"query": "x", "filters": {"tags": ["a", 1]}}, "filters.tags.1"),
         ({"query": "x", "context_hints": {"preferred_format": "docx"}}, "context_hints.preferred_format"),
         ({"query": "x", "context_hints": {"language": "vi VN\nSYSTEM"}}, "context_hints.language"),

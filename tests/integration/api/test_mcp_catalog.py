@@ -69,7 +69,6 @@ MOST_TOOLS = 46
 MOST_BYTES = {"": 44_000, "documents": 15_000}
 MOST_BYTES_OF_A_TOOLSET = 12_000
 TO_COME = {
-    "documents": {"find_documents": 950},
     "memory": {"memory_search": 1_600},
     "knowledge": {"list_documents": 700, "remove_document": 600},
     "experiences": {"list_experiences": 600},

@@ -149,6 +149,31 @@ def test_update_of_unsearched_fields_does_not_reembed(agent: DocumentAgent, embe
     assert [hit.passage.title for hit in hits(agent.tenant, tags=("wet",))] == ["Watering"]
 
 
+def test_metadata_is_filtered_by_at_once_and_changed_without_embedding(
+    agent: DocumentAgent, embedded: list[str]
+) -> None:
+    agent.create("a", body=FERNS, metadata={"source": "cursor", "n": [1, 2]})
+    agent.create("b", body=f"{FERNS} Often.", metadata={"source": "codex"})
+    assert embedded == ["a", "b"]
+    assert found_ids(agent.tenant, metadata=(('source="cursor"', 'source="codex"'),)) == {"a", "b"}
+    assert found_ids(agent.tenant, metadata=(('source="cursor"',), ("n=2",))) == {"a"}
+    agent("edit_document", document_id="a", edits=[{"metadata": {"n": 3, "source": None}}])
+    assert found_ids(agent.tenant, metadata=(("n=3",),)) == {"a"}
+    assert found_ids(agent.tenant, metadata=(('source="cursor"',),)) == set()
+    assert embedded == ["a", "b"]
+    agent("edit_document", document_id="a", edits=[{"restore_revision": 1}])
+    assert found_ids(agent.tenant, metadata=(("n=1",),)) == {"a"}
+
+
+def test_late_indexing_does_not_bring_earlier_metadata_back(
+    agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.create("a", body=FERNS, metadata={"n": 1})
+    refresh_late(agent, monkeypatch, lambda: agent("update_document", document_id="a", patch={"metadata": {"n": 2}}))
+    assert found_ids(agent.tenant, metadata=(("n=2",),)) == {"a"}
+    assert found_ids(agent.tenant, metadata=(("n=1",),)) == set()
+
+
 def test_documents_older_than_the_index_are_found(agent: DocumentAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(immediate_indexing, "_PAUSE_SECONDS", 0.0)
     with monkeypatch.context() as patched:

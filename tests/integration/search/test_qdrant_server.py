@@ -87,8 +87,9 @@ def test_incomplete_collection_setup_is_completed(qdrant: QdrantServer) -> None:
     qdrant.indexed.clear()
     connect(E5_SMALL, qdrant.url, "kho").close()
     tenant = {"tenant": {"type": "keyword", "is_tenant": True}}
-    keywords = {field: {"type": "keyword"} for field in ("collection", "document", "kind", "tags", "role", "subject")}
-    integers = {field: {"type": "integer"} for field in ("version", "at", "expires")}
+    names = ("collection", "document", "kind", "tags", "role", "subject", "metadata")
+    keywords = {field: {"type": "keyword"} for field in names}
+    integers = {field: {"type": "integer"} for field in ("version", "at", "expires", "metadata_revision")}
     indexed = {field: schema["params"] for field, schema in qdrant.indexed["kho"].items()}
     assert indexed == tenant | keywords | integers
 

@@ -133,6 +133,14 @@ def test_tags_must_all_match(engine: VectorStore) -> None:
     assert list(hits) == [A]
 
 
+def test_one_value_of_each_key_is_required(engine: VectorStore) -> None:
+    values = {A: ["s=1", "t=1"], B: ["s=2", "t=1"], C: ["s=1"]}
+    engine.write([point(id_, "t", "x", [1.0, 0.0], metadata=own) for id_, own in values.items()], 2)
+    wanted = [(("s=1",),), (("s=1", "s=2"), ("t=1",)), (("s=3",),)]
+    found = engine.search([VectorQuery([1.0, 0.0], Scope("t", metadata=each), 9) for each in wanted])
+    assert [set(hits) for hits in found] == [{A, C}, {A, B}, set()]
+
+
 def test_one_of_the_roles_is_required(engine: VectorStore) -> None:
     engine.write([point(id_, "t", "x", [1.0, 0.0], role=role) for id_, role in zip((A, B, C), "uas", strict=True)], 2)
     (hits,) = engine.search([VectorQuery([1.0, 0.0], Scope("t", roles=("u", "s")), 9)])
