@@ -13,7 +13,7 @@ from infra.local.iot.simulator.fleet import Fleet
 from shared.rpc.mcp_catalog import mcp_catalog
 from tests.helpers.kho_server import KhoServer
 from tests.helpers.wait import until
-from tests.suites.clients.clients import CLIENTS
+from tests.suites.clients.clients import CLIENTS, SDK
 from tests.suites.clients.model_apis import find_tool, planned_model
 from tests.suites.clients.plan import LAMP, OFFLINE, planned
 from tests.suites.clients.schema_rules import Tool, problems
@@ -81,3 +81,36 @@ def _outcome(client: Client, plan: Sequence[Call], url: str, folder: Path) -> tu
     answer = json.loads(client.run(url, "", folder))
     tools = [Tool(each["name"], each["inputSchema"], each["description"]) for each in answer["tools"]]
     return tools, answer["results"], [f"{name}: {each}" for name in _PROVIDERS for each in problems(name, tools)]
+
+
+def test_a_client_edits_a_large_document_in_few_bytes(server: KhoServer, tmp_path: Path) -> None:
+    """Arguments and answers of an edit of 1 MiB, of its history and of its undoing are small."""
+    name = f"large-{uuid4().hex[:8]}"
+    lines = "".join(f"Line {number} of many.\n" for number in range(60_000))
+    body = f"# Guide\n\n{lines}\n## Water\n\nAt noon.\n"
+    assert len(body) > 2**20
+    server.call("agent-data/create_document", document_id=name, parent_id="root", content={"body": body})
+    edits = [
+        {"replace": {"old": "Line 25000 of", "new": "Line 25,000 of"}},
+        {"section": {"heading": ["Guide", "Water"], "body": "At dawn."}},
+        {"metadata": {"status": "checked"}},
+    ]
+    plan = [
+        ("edit_document", {"document_id": name, "edits": edits}),
+        ("document_history", {"document_id": name, "newest_first": True, "limit": 1}),
+        ("edit_document", {"document_id": name, "edits": [{"restore_revision": 1}]}),
+    ]
+    (tmp_path / "plan.json").write_text(json.dumps([{"name": tool, "arguments": each} for tool, each in plan]))
+    results = json.loads(SDK.run(f"{server.address}/mcp/documents", "", tmp_path))["results"]
+    edited, history, restored = map(json.loads, results)
+    line = "replaced line 25003; section Guide > Water: line 60006; metadata: set status"
+    assert (edited["revision"], edited["changes"]) == (2, line)
+    (entry,) = history["history"]
+    assert (entry["action"], entry["changes"], entry["by"]["sub"]) == ("edit_document", line, "local")
+    assert restored["revision"] == 3
+    sent = sum(len(json.dumps(arguments).encode()) for _, arguments in plan)
+    assert sent + sum(len(each.encode()) for each in results) <= 2_000
+    document = server.call("agent-data/get_document", document_id=name)
+    assert (document["content"]["body"] == body, document["metadata"]) == (True, {})
+    changed = server.call("agent-data/get_document", document_id=name, revision=2)["content"]["body"]
+    assert changed == body.replace("Line 25000", "Line 25,000").replace("At noon.", "At dawn.")
