@@ -40,7 +40,7 @@ class ConfigurationError(Exception):
 function_variables: Final[ContextVar[Container[str] | None]] = ContextVar(
     "function_variables", default=frozenset(os.environ) if "AWS_LAMBDA_FUNCTION_NAME" in os.environ else None
 )
-"""The variables of the function that runs; None in other programs. One machine runs all functions in one process."""
+"""The variables of the function that runs; None in other programs. One machine runs many functions in one process."""
 
 
 def require_declared(variable: str) -> None:
