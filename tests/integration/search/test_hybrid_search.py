@@ -152,7 +152,8 @@ def test_words_in_different_passages_of_a_document_add_up(index: PassageIndex, t
     index_texts(index, DocumentRef(tenant, "c", "a"), 1, same, "The minutes have nothing else about it at all.")
     index_texts(index, DocumentRef(tenant, "c", "b"), 1, same, "The zeppelin was paid for by Quirke.")
     best = search_hits(index, tenant, "committee zeppelin Quirke", rerank=False)
-    assert [hit.passage.document.document_id for hit in best if hit.passage.text == same] == ["b", "a"]
+    scores = {hit.passage.document.document_id: hit.score for hit in best if hit.passage.text == same}
+    assert scores["b"] > scores["a"] + 0.01
     matches = {
         part.value
         for hit in best
