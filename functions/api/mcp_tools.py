@@ -50,6 +50,8 @@ class McpTools:
 def _run(
     tool: McpToolEntry, entry: MethodEntry, arguments: dict[str, Any], context: McpRequestContext
 ) -> dict[str, Any]:
+    if refused := sorted(arguments.keys() & set(tool.refused)):
+        raise InvalidParams(*(FieldProblem(field=name, message="is not taken by this toolset") for name in refused))
     params = {"name": tool.name, "arguments": arguments} if tool.by_name else _with_defaults(tool, arguments)
     answer = context.invoke(entry, params, to_read=True)
     result: dict[str, Any] = answer["result"]

@@ -12,12 +12,14 @@ from typing import Any, Final
 _NULL: Final = {"type": "null"}
 
 
-def tool_schema(schema: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a tool's arguments, with other `defaults` of some of them.
+def tool_schema(schema: dict[str, Any], defaults: dict[str, Any], hidden: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the schema of a tool's arguments, with other `defaults` of some of them, and without `hidden` ones.
 
     The tool has a description, so the one of the whole object goes too.
     """
     whole = _shortened({name: value for name, value in schema.items() if name != "description"})
+    for name in hidden:
+        del whole["properties"][name]
     for name, value in defaults.items():
         whole["properties"][name]["default"] = value
     for name in whole.get("properties", {}).keys() - set(whole.get("required", ())):

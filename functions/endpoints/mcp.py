@@ -69,8 +69,8 @@ def _transport(toolset: str | None) -> McpTransport:
     """Return the transport of a toolset, or of all tools."""
     if toolset is None:
         return McpTransport(server_for_catalog(mcp_catalog()))
-    subject, methods = TOOLSETS[toolset]
-    return McpTransport(server_for_catalog(mcp_catalog().of(*methods), subject))
+    chosen = TOOLSETS[toolset]
+    return McpTransport(server_for_catalog(mcp_catalog().of_toolset(chosen), chosen.subject))
 
 
 def _answer(

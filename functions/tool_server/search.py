@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from api.deployment import EMBEDDING_INDEX, PUBLIC_URL, RERANKING_MODEL, lambda_function, table
+from api.deployment import EMBEDDING_INDEX, MESSAGE_INDEX, PUBLIC_URL, RERANKING_MODEL, lambda_function, table
 from api.handler import method
 from shared.rpc.caller import Caller
 from shared.rpc.errors import Unavailable
@@ -30,6 +30,8 @@ class SearchTexts(Params):
         AfterValidator(not_blank),
     ]
 
+    include_messages: Annotated[bool, Field(description="search the messages of conversations, too")] = False
+
 
 @dataclass(frozen=True, slots=True)
 class FoundTexts:
@@ -41,6 +43,8 @@ class FoundTexts:
 @lambda_function(
     table("Documents", "BatchGetItem"),
     table("Knowledge", "BatchGetItem", "Query"),
+    table("Memory", "BatchGetItem", "Query"),
+    MESSAGE_INDEX,
     EMBEDDING_INDEX,
     RERANKING_MODEL,
     PUBLIC_URL,
@@ -55,8 +59,9 @@ class FoundTexts:
         "reads",
         "Search the shared documents and the knowledge base together, in any language. Returns id, title and url of "
         "up to 10 documents, the most relevant first, or none. fetch reads one by its id.",
+        hidden=("include_messages",),
     ),
 )
 def handler(params: SearchTexts, caller: Caller) -> FoundTexts:
     """Search current documents of both kinds."""
-    return FoundTexts(search_texts(caller.tenant_id, params.query))
+    return FoundTexts(search_texts(caller.tenant_id, params.query, include_messages=params.include_messages))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, lambda_function, table, variables
+from api.deployment import EMBEDDING_INDEX, LANGUAGE_MODEL, MESSAGE_INDEX, lambda_function, table, variables
 from api.handler import method
 from shared.rpc.caller import Caller
 from shared.rpc.method import Params
@@ -33,6 +33,7 @@ class SystemCheck:
 @lambda_function(
     EMBEDDING_INDEX,
     LANGUAGE_MODEL,
+    MESSAGE_INDEX,
     variables("KHO_OIDC_ISSUER"),
     table("Access", "GetItem", "Query"),
     table("Devices", "GetItem"),

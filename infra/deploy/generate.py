@@ -135,7 +135,7 @@ def _tool(method: Method[Any, Any]) -> dict[str, Any]:
             "title": tool.title,
             "description": tool.description,
             "annotations": mcp_catalog.tool_annotations(tool.effect, open_world=tool.open_world),
-            "inputSchema": tool_schema(_params_schema(method), tool.defaults),
+            "inputSchema": tool_schema(_params_schema(method), tool.defaults, tool.hidden),
         },
         "method": method.name,
         **({"defaults": tool.defaults} if tool.defaults else {}),

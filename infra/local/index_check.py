@@ -26,6 +26,9 @@ _COLLECTED: Final = """SELECT count(*) FROM "kho-KnowledgeTable" WHERE pk LIKE '
     AND json_extract(item_json, '$.indexed_revision.N') > '0' AND json_extract(item_json, '$.gone') IS NULL"""
 _EXPERIENCES: Final = """SELECT count(*) FROM "kho-ExperiencesTable"
     WHERE pk LIKE 'S:content#%' AND json_extract(item_json, '$.deleted_at') IS NULL"""
+_MESSAGES: Final = """SELECT count(*) FROM "kho-MemoryTable" WHERE sk LIKE 'S:message#%'
+    AND json_extract(item_json, '$.conversation') IS NOT NULL AND json_extract(item_json, '$.deleted_at') IS NULL"""
+_MARKED: Final = """SELECT count(*) FROM "kho-MemoryTable" WHERE pk LIKE '%#unindexed#%'"""
 _WAITING: Final = """SELECT count(*) FROM _stream_records
     WHERE table_name = ? AND CAST(sequence_number AS INTEGER) > ?"""
 
@@ -35,7 +38,7 @@ def mark_lost_indexes(data: Path) -> None:
 
     Otherwise an empty index is made in its place, and searches find nothing without an error.
     """
-    for folder, count in ((data / "passages", indexed_documents), (data / "passages" / EXPERIENCES, _experiences)):
+    for folder, count in zip(_folders(data), (indexed_documents, _experiences, _messages), strict=True):
         shard = folder / "shard"
         if not shard.exists() and count(data) > 0:
             with suppress(OSError):  # on a full disk no index is made either
@@ -44,14 +47,22 @@ def mark_lost_indexes(data: Path) -> None:
 
 def damaged_indexes(data: Path) -> list[Path]:
     """Return the folders of the indexes that miss their files."""
-    folders = (data / "passages", data / "passages" / EXPERIENCES, data / "passages" / MESSAGES)
-    return [folder for folder in folders if (folder / "shard").exists() and not is_whole(folder / "shard")]
+    return [folder for folder in _folders(data) if (folder / "shard").exists() and not is_whole(folder / "shard")]
 
 
 def indexed_documents(data: Path) -> int:
     """Count the documents that the main index must have: neither deleted nor waiting to be indexed."""
     waiting = _waiting(data, "kho-DocumentsTable", "index_documents")
     return max(0, _count(data, _DOCUMENTS) - waiting) + _count(data, _COLLECTED)
+
+
+def _folders(data: Path) -> tuple[Path, ...]:
+    passages = data / "passages"
+    return passages, passages / EXPERIENCES, passages / MESSAGES
+
+
+def _messages(data: Path) -> int:
+    return _count(data, _MESSAGES) - _count(data, _MARKED)
 
 
 def _experiences(data: Path) -> int:

@@ -95,7 +95,6 @@ class Conversations:
         item = {
             "pk": keys.messages(self.tenant_id, header.generation),
             "sk": keys.message(header.last_number),
-            "conversation": conversation_id,
             "role": role,
             "content": content,
             "at": now(),
@@ -103,7 +102,9 @@ class Conversations:
         if config().has_message_index:
             expires_at = int(time.time()) + _MARKED_SECONDS
             marker = {"conversation": conversation_id, "expires_at": expires_at}
-            self.table.put_all([item, marker | unindexed_marker(self.tenant_id, item)])
+            self.table.put_all(
+                [item | {"conversation": conversation_id}, marker | unindexed_marker(self.tenant_id, item)]
+            )
         else:
             self.table.write(Write("Put", item))
         if header.last_number % _COUNT_AFTER_MESSAGES == 0:

@@ -43,9 +43,10 @@ class IndexWork:
         """Read these messages of a generation, those before them, and those after a deletion."""
         wanted = sorted(numbers)
         partition = keys.messages(self.conversations.tenant_id, generation)
-        items = self.conversations.table.get_all([(partition, keys.message(wanted[0]))], ("conversation",))
-        for item in items:
-            header = self.conversations.stored(item["conversation"])
+        places = ((partition, keys.message(number)) for number in wanted)
+        items = self.conversations.table.get_all(places, ("conversation",))
+        for conversation_id in {item["conversation"] for item in items if "conversation" in item}:
+            header = self.conversations.stored(conversation_id)
             if header and header.generation == generation:
                 self.add_messages(header, wanted)
 

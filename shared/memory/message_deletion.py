@@ -44,8 +44,12 @@ def delete_message(conversations: Conversations, conversation_id: str, message_i
 
 def _writes(history: MessageHistory, message: Item, number: int, deleted_by: str) -> list[Write]:
     place = {"pk": message["pk"], "sk": message["sk"]}
-    kept = {name: message[name] for name in ("at", "conversation") if name in message}
-    tombstone = place | kept | {"deleted_at": now(), "deleted_by": deleted_by}
+    tombstone = place | {
+        "conversation": history.conversation_id,
+        "at": message["at"],
+        "deleted_at": now(),
+        "deleted_by": deleted_by,
+    }
     writes = [_header_write(history, message), Write("Put", tombstone)]
     summary = history.summary()
     if summary and summary.covers >= number:

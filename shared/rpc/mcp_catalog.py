@@ -7,7 +7,7 @@ A tool is a method with an `McpTool`; a server's package declares resources and 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -21,10 +21,14 @@ FILE: Final = Path(__file__).with_name("mcp_catalog.json")
 
 
 class Toolset(NamedTuple):
-    """A subset of the catalog that `/mcp/{toolset}` offers: its subject, and the beginnings of its methods' names."""
+    """A subset of the catalog that `/mcp/{toolset}` offers: its subject, and the beginnings of its methods' names.
+
+    It takes no arguments that are `refused`.
+    """
 
     subject: str
     methods: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
 
 TOOLSETS: Final = {
@@ -35,7 +39,10 @@ TOOLSETS: Final = {
     "knowledge": Toolset("a knowledge base of documents", ("research-agent/",)),
     "experiences": Toolset("problems that agents have solved", ("recall-kit/",)),
     "devices": Toolset("the tools of a fleet of devices", ("device-server/",)),
-    "search": Toolset("all documents, to search and to read", ("tool-server/search", "tool-server/fetch")),
+    # A connector of documents must not receive people's conversations.
+    "search": Toolset(
+        "all documents, to search and to read", ("tool-server/search", "tool-server/fetch"), ("include_messages",)
+    ),
 }
 
 Effect = Literal["reads", "adds", "sets", "replaces", "edits", "removes", "acts"]
@@ -54,6 +61,8 @@ class McpTool:
     description: str
     name: str = ""
     open_world: bool = False
+    hidden: tuple[str, ...] = ()
+    """Parameters that are not offered to models."""
     text: Callable[[Any], str] | None = None
     """Renders a result for the model, if not as JSON."""
     defaults: dict[str, Any] = field(default_factory=dict)
@@ -130,6 +139,8 @@ class McpToolEntry:
     """True if the method runs several tools and takes the tool's name as a parameter."""
     defaults: dict[str, Any] = field(default_factory=dict)
     returns_content: bool = False
+    refused: tuple[str, ...] = ()
+    """Arguments that the toolset does not take."""
 
     @property
     def name(self) -> str:
@@ -144,6 +155,11 @@ class McpCatalog:
     tools: list[McpToolEntry]
     resources: list[McpResource]
     prompts: list[McpPrompt]
+
+    def of_toolset(self, toolset: Toolset) -> McpCatalog:
+        """Return the catalog of a toolset."""
+        catalog = self.of(*toolset.methods)
+        return replace(catalog, tools=[replace(each, refused=toolset.refused) for each in catalog.tools])
 
     def of(self, *methods: str) -> McpCatalog:
         """Return the catalog of the methods whose names begin with one of `methods`."""

@@ -1,7 +1,8 @@
 """One search over a tenant's documents and knowledge base, and the text of each result by its id.
 
 An id names the kind and the document, so it stays the same while the document exists: `document:{document_id}` or
-`knowledge:{collection}#{path}`.
+`knowledge:{collection}#{path}`. With `include_messages`, `message:{conversation_id}#{message_id}` is a message of a
+conversation, whose text has the messages around it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ _PASSAGES: Final = 40
 _MAX_RESULTS: Final = 10
 _DOCUMENT: Final = "document:"
 _KNOWLEDGE: Final = "knowledge:"
+_MESSAGE: Final = "message:"
+_MESSAGES: Final = 5
+"""Messages among the results, after the documents."""
+_RELEVANT_SCORE: Final = 0.3
+_NEIGHBOURS: Final = 5
+"""The messages before and after a message whose text is read."""
+_TITLE_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,8 @@ class WholeText:
     metadata: dict[str, str]
 
 
-def search_texts(tenant_id: str, query: str) -> list[FoundText]:
-    """Return the documents that are relevant to `query`, best first."""
+def search_texts(tenant_id: str, query: str, *, include_messages: bool = False) -> list[FoundText]:
+    """Return the documents that are relevant to `query`, best first, and after them messages if they are included."""
     from shared.answering.relevance import filter_relevant
 
     store = CollectionStore(Table(config().knowledge_table), tenant_id)
@@ -76,11 +84,15 @@ def search_texts(tenant_id: str, query: str) -> list[FoundText]:
     current = [hit for hit in ranking.hits if is_current(hit)]
     relevant = filter_relevant(query, current, ranking.measure)
     results = {each.id: each for each in (_result(hit.passage, collections) for hit in reversed(relevant))}
-    return list(reversed(results.values()))[:_MAX_RESULTS]
+    documents = list(reversed(results.values()))
+    messages = _found_messages(tenant_id, query) if include_messages else []
+    return documents[: _MAX_RESULTS - len(messages)] + messages
 
 
-def whole_text(tenant_id: str, id_: str) -> WholeText:
-    """Return the document of a result's id."""
+def whole_text(tenant_id: str, id_: str, *, include_messages: bool = False) -> WholeText:
+    """Return the document of a result's id, or the message with `include_messages`."""
+    if include_messages and id_.startswith(_MESSAGE):
+        return _message(tenant_id, id_)
     if id_.startswith(_DOCUMENT):
         return _shared_document(tenant_id, id_)
     if id_.startswith(_KNOWLEDGE):
@@ -124,6 +136,57 @@ def _knowledge_document(tenant_id: str, id_: str) -> WholeText:
     document, text = read
     metadata = {"kind": "knowledge", "collection": name, "path": path, "updated_at": document.updated_at}
     return WholeText(id_, document.title or path, text, knowledge_url(name, path), metadata)
+
+
+def _found_messages(tenant_id: str, query: str) -> list[FoundText]:
+    from shared.memory.conversations import Conversations
+    from shared.memory.search import MessageSearch
+    from shared.search.message_index import MessageFilter
+
+    search = MessageSearch(Conversations(Table(config().memory_table), tenant_id), MessageFilter(), _MESSAGES, 0)
+    found = search.answer(query)
+    texts = [
+        FoundText(
+            f"{_MESSAGE}{each.conversation_id}#{each.message_id}",
+            f"{each.name or each.role}: {each.content[:_TITLE_CHARACTERS]}",
+            conversation_url(each.conversation_id),
+        )
+        for each in found.messages + (found.not_yet_indexed or [])
+        if found.degraded or each.score is None or each.score >= _RELEVANT_SCORE
+    ]
+    return texts[:_MESSAGES]
+
+
+def _message(tenant_id: str, id_: str) -> WholeText:
+    from shared.memory import keys
+    from shared.memory.conversations import Conversations
+    from shared.memory.message_history import is_message
+    from shared.memory.message_ids import number_of
+
+    conversation_id, _, message_id = id_.removeprefix(_MESSAGE).rpartition("#")
+    conversations = Conversations(Table(config().memory_table), tenant_id)
+    header = conversations.visible([conversation_id]).get(conversation_id) if conversation_id else None
+    number = number_of(message_id, header.generation) if header else None
+    if header is None or number is None:
+        raise _unknown(id_)
+    partition = keys.messages(tenant_id, header.generation)
+    numbers = range(max(1, number - _NEIGHBOURS), number + _NEIGHBOURS + 1)
+    items = filter(is_message, conversations.table.get_all((partition, keys.message(each)) for each in numbers))
+    messages = {keys.number(item["sk"]): item for item in items}
+    if number not in messages:
+        raise _unknown(id_)
+    lines = [f"{each.get('name') or each['role']}: {each['content']}" for _, each in sorted(messages.items())]
+    message = messages[number]
+    title = f"{message.get('name') or message['role']}: {message['content'][:_TITLE_CHARACTERS]}"
+    metadata = {"kind": "message", "conversation_id": conversation_id, "at": message["at"]}
+    return WholeText(id_, title, "\n\n".join(lines), conversation_url(conversation_id), metadata)
+
+
+def conversation_url(conversation_id: str) -> str:
+    """Return the conversation's page of the console, or its resource if this server's public address is not known."""
+    if not config().public_url:
+        return f"memory://conversation/{quote(conversation_id, safe=':@')}"
+    return f"{config().public_url}/console/#/conversations/{quote(conversation_id, safe=':')}"
 
 
 def document_url(document_id: str) -> str:

@@ -41,7 +41,7 @@ _OWN: Final = ("manage_collections", "ingest_documents", "augment_knowledge", "r
 def proxy_server(backend: ManagedServerBackend, tools: AgentTools, toolset: str) -> StdioServer:
     """Return the server that forwards to the endpoint of `toolset`, or of all tools if it is empty."""
     subject = TOOLSETS[toolset].subject if toolset else EVERYTHING
-    catalog = mcp_catalog().of(*TOOLSETS[toolset].methods) if toolset else mcp_catalog()
+    catalog = mcp_catalog().of_toolset(TOOLSETS[toolset]) if toolset else mcp_catalog()
     server = new_server("kho", instructions_of(subject), backend)
     own = {tool.name: tool for tool in tools.list() if tool.name in _OWN and toolset in ("", "knowledge")}
     for tool in own.values():

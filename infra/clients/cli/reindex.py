@@ -28,21 +28,25 @@ from shared.knowledge import keys as knowledge_keys
 from shared.knowledge.collections import CollectionStore
 from shared.knowledge.documents import CollectionDocuments
 from shared.knowledge.recorded_space import recorded_space
+from shared.memory import keys as memory_keys
+from shared.memory.conversations import Conversations
+from shared.memory.index import rebuild_conversation
 from shared.platform.config import ConfigurationError, config
 from shared.platform.lanes import bulk_lane
-from shared.search import exhaustive_search
+from shared.search import exhaustive_search, message_index
 from shared.search.embedding.document_embedder import document_space
 from shared.search.embedding.models import current_space
 from shared.search.index import close_index, knowledge_index, scope_of
 from shared.search.passages import DocumentRef
+from shared.search.store import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from shared.knowledge.models import Collection
-    from shared.search.store import Scope
 
 _EXPERIENCES: Final = "experiences"
+_MESSAGES: Final = "messages"
 _PARTS: Final = ("indexed", "unchanged", "removed")
 
 
@@ -63,7 +67,7 @@ def reindex(
     Args:
         tenant: Only this tenant.
         collection: Only this collection of research-agent, or 'agent-data' for documents, or, without a tenant,
-            'experiences'.
+            'experiences'; 'messages' for the messages of conversations.
         force: Also index documents that are up to date.
     """
     with open_stores(target) as running:
@@ -81,6 +85,7 @@ def reindex(
             exit_with_error(f"{error}.")
         finally:
             close_index()
+            message_index.close_message_index()
     if as_json:
         print(json.dumps({part: done[part] for part in _PARTS}))
     else:
@@ -108,6 +113,8 @@ class _Reindexer:
     done: Counter[str] = field(default_factory=Counter)
     rebuilt: set[str] = field(default_factory=set)
     """The ids of the collections that are rebuilt."""
+    generations: set[tuple[str, str]] = field(default_factory=set)
+    """The tenants and the generations of the conversations that exist."""
 
     @property
     def has_experiences(self) -> bool:
@@ -117,7 +124,12 @@ class _Reindexer:
     @property
     def has_passages(self) -> bool:
         """True if documents or collections are indexed."""
-        return bool(self.tenant) or self.collection != _EXPERIENCES
+        return bool(self.tenant) or self.collection not in (_EXPERIENCES, _MESSAGES)
+
+    @property
+    def has_messages(self) -> bool:
+        """True if the messages of conversations are indexed, in an index of their own."""
+        return config().has_message_index and self.collection in ("", _MESSAGES)
 
     def remove_damaged_indexes(self) -> None:
         """Remove the embedded indexes of this run that cannot be read. They are made again if all of it is indexed."""
@@ -127,6 +139,8 @@ class _Reindexer:
             indexes.append((folder, space, not (self.tenant or self.collection)))
         if self.has_experiences:
             indexes.append((folder / experience_index.COLLECTION, document_space(space), True))
+        if self.has_messages:
+            indexes.append((folder / message_index.INDEX, space, not self.tenant))
         for index_folder, index_space, is_made_again in indexes:
             if is_readable(index_space, index_folder):
                 continue
@@ -140,11 +154,15 @@ class _Reindexer:
         """Rebuild the index with a progress bar. Return the numbers of indexed, unchanged and removed documents."""
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         orphans = knowledge_index().documents(self.tenant) if self.has_passages else set()
+        generations = message_index.message_index().generations(self.tenant) if self.has_messages else set()
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             for name, tasks in self._collections():
                 for task in progress.track(tasks, description=escape(name)):
                     orphans.discard(task.scope)
                     self.done["indexed" if task.rebuild() else "unchanged"] += 1
+        for tenant_id, generation in generations - self.generations:
+            message_index.message_index().remove_generation(tenant_id, generation)
+            self.done["removed"] += 1
         for scope in orphans:
             if not self.collection or self.rebuilt.intersection(scope.collections or ()):
                 knowledge_index().erase(scope)
@@ -160,6 +178,8 @@ class _Reindexer:
             yield document_index.COLLECTION, list(self._documents())
         if self.has_experiences:
             yield from self._experiences()
+        if self.has_messages:
+            yield _MESSAGES, list(self._conversations())
         if not self.has_passages:
             return
         table = Table(config().knowledge_table)
@@ -182,6 +202,22 @@ class _Reindexer:
         if ids:
             yield _EXPERIENCES, [_IndexTask(scope(id_), partial(index, id_)) for id_ in ids]
             exhaustive_search.open_exhaustive_search(experience_index.COLLECTION).close()
+
+    def _conversations(self) -> Iterator[_IndexTask]:
+        table = Table(config().memory_table)
+        for pk, _ in table.keys(memory_keys.conversation(self.tenant, ""), memory_keys.HEADER):
+            tenant_id, _, conversation_id = pk.partition(memory_keys.conversation("", ""))
+            if self.tenant in ("", tenant_id):
+                scope = Scope(tenant_id, (conversation_id,))
+                yield _IndexTask(scope, partial(self._rebuild_conversation, table, tenant_id, conversation_id))
+
+    def _rebuild_conversation(self, table: Table, tenant_id: str, conversation_id: str) -> bool:
+        conversations = Conversations(table, tenant_id)
+        header = conversations.stored(conversation_id)
+        if header is None:
+            return False
+        self.generations.add((tenant_id, header.generation))
+        return rebuild_conversation(conversations, conversation_id, force=self.force)
 
     def _documents(self) -> Iterator[_IndexTask]:
         def refresh(document: DocumentRef) -> bool:

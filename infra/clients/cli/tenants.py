@@ -31,6 +31,7 @@ from shared.documents.queries import DocumentQueries
 from shared.knowledge import keys as knowledge_keys
 from shared.knowledge.collections import CollectionStore
 from shared.memory import keys as memory_keys
+from shared.memory.conversations import Conversations
 from shared.platform.config import config
 
 tenant: Final = App(name="tenant", help="Export or erase all data of a tenant.")
@@ -81,6 +82,7 @@ def erase(
         exit_with_error("Nothing was removed. Repeat the tenant's name when asked, or use --yes.")
     with open_stores(target) as running:
         from shared.search.index import knowledge_index
+        from shared.search.message_index import message_index
 
         if running and not config().qdrant_url:
             exit_with_error("The running 'kho serve' has locked the index: stop it first, and restart it afterwards.")
@@ -90,6 +92,8 @@ def erase(
             removed += count  # repeat until calls in progress have not added items
         if config().has_index:
             knowledge_index().delete_tenant(tenant_id)
+        if config().has_message_index:
+            message_index().remove_tenant(tenant_id)
         dead_letters.erase(tenant_id)
     print(f"Removed {removed} items and {keys} keys of {tenant_id}.")
     if keys:
@@ -138,12 +142,13 @@ def _documents(tenant_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _conversations(tenant_id: str) -> Iterator[dict[str, Any]]:
-    """Yield each conversation with its messages and its summary."""
+    """Yield each conversation that exists with its messages and its summary."""
     table = Table(config().memory_table)
+    conversations = Conversations(table, tenant_id)
     for page in table.scan(memory_keys.conversation(tenant_id, "")):
-        for header in page:
-            conversation_id = header["pk"].removeprefix(memory_keys.conversation(tenant_id, ""))
-            partition = memory_keys.messages(tenant_id, header["generation"])
+        for header in conversations.visible(item["conversation_id"] for item in page).values():
+            conversation_id = header.conversation_id
+            partition = memory_keys.messages(tenant_id, header.generation)
             items = [item for part in table.query(partition, Keys.after(" ")) for item in part]
             messages = [{name: value for name, value in item.items() if name != "pk"} for item in items]
             yield {"conversation_id": conversation_id, "messages": messages}

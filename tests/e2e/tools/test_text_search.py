@@ -36,9 +36,9 @@ def found(server: KhoServer, query: str) -> set[str]:
     return {each["id"] for each in server.call("tool-server/search", query=query)["results"]}
 
 
-def call(server: KhoServer, tool: str, **arguments: str) -> Any:
+def call(server: KhoServer, tool: str, *, endpoint: str = "/mcp/search", **arguments: Any) -> Any:
     async def use() -> Any:
-        async with SdkClient(f"{server.address}/mcp/search") as client:
+        async with SdkClient(f"{server.address}{endpoint}") as client:
             return await client.call_tool(tool, arguments)
 
     return asyncio.run(use())
@@ -91,3 +91,26 @@ def test_unknown_id_is_not_found(library: KhoServer, id_: str) -> None:
     assert fetched.structured_content["code"] == "NOT_FOUND"
     assert fetched.structured_content["details"] == {"id": id_}
     assert "search" in fetched.structured_content["guidance"]
+
+
+def test_messages_are_found_only_where_they_are_asked_for(library: KhoServer) -> None:
+    """Never by the toolset of documents, whichever arguments it gets."""
+    for text in ("When do we repot the orchid?", "Repot the orchid in March, after it has flowered."):
+        library.call("memory-server/memory/add_message", conversation_id="orchids", role="user", content=text)
+    question = "When is the orchid repotted?"
+    assert not [id_ for id_ in found(library, question) if id_.startswith("message:")]
+    results = library.call("tool-server/search", query=question, include_messages=True)["results"]
+    [message, *_] = [each for each in results if each["title"].startswith("user: Repot the orchid")]
+    assert message["id"].startswith("message:orchids#msg_")
+    whole = library.call("tool-server/fetch", id=message["id"], include_messages=True)
+    assert (
+        whole["text"] == "user: When do we repot the orchid?\n\nuser: Repot the orchid in March, after it has flowered."
+    )
+    assert whole["metadata"]["conversation_id"] == "orchids"
+    assert library.error("tool-server/fetch", id=message["id"])["data"]["code"] == "NOT_FOUND"
+    for tool, arguments in (("search", {"query": question}), ("fetch", {"id": message["id"]})):
+        refused = call(library, tool, **arguments, include_messages=True)
+        assert refused.is_error
+        assert "include_messages" in refused.content[0].text
+    everything = call(library, "search", query=question, include_messages=True, endpoint="/mcp")
+    assert message["id"] in json.dumps(everything.structured_content)

@@ -126,8 +126,12 @@ SCENARIOS: dict[str, list[dict[str, Any]]] = {
     "research_agent-resources_read": [
         {"uri": uri} for uri in ("knowledge://collections", "knowledge://collections/notes", "knowledge://queries")
     ],
-    "tool_server-search": [{"query": "plants"}],
-    "tool_server-fetch": [{"id": "document:large"}, {"id": "knowledge:notes#a.md"}],
+    "tool_server-search": [{"query": "plants"}, {"query": "plants", "include_messages": True}],
+    "tool_server-fetch": [
+        {"id": "document:large"},
+        {"id": "knowledge:notes#a.md"},
+        {"id": f"message:chat#msg_{GENERATION}_1", "include_messages": True},
+    ],
     "tool_server-tools_list": [{}],
     "tool_server-system_caller": [{}],
     "tool_server-system_check": [{}],

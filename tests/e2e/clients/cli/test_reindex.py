@@ -36,7 +36,9 @@ def run_reindex(data: Path, *options: str, environment: dict[str, str] | None = 
 
 
 def write(server: KhoServer) -> None:
-    """Write two documents, one deleted, and two documents of a collection."""
+    """Write two documents, one deleted, two documents of a collection, and a conversation."""
+    for text in ("Who waters the ferns?", FERNS):
+        server.call("memory-server/memory/add_message", conversation_id="chat", role="user", content=text)
     for name in ("a", "b", "gone"):
         content = {"mime_type": "text/plain", "body": FERNS}
         server.call("agent-data/create_document", document_id=name, parent_id="root", content=content)
@@ -46,15 +48,20 @@ def write(server: KhoServer) -> None:
     server.call("research-agent/ingest_documents", collection="notes", documents=documents)
 
 
-def search_all(server: KhoServer) -> tuple[set[str], set[str]]:
-    """Return the documents, and those of the collection, that a search finds."""
+def search_all(server: KhoServer) -> tuple[set[str], set[str], set[int]]:
+    """Return the documents, those of the collection, and the messages that a search finds."""
     question = "When are ferns watered?"
     documents = server.call("agent-data/query_knowledge", query=question, top_k=20)["context"]
     notes = server.call("research-agent/query_knowledge_base", query=question, collections="notes")["results"]
-    return {each["document_id"] for each in documents}, {each["source_document"] for each in notes}
+    messages = server.call("memory-server/memory/search", query=question)["messages"]
+    return (
+        {each["document_id"] for each in documents},
+        {each["source_document"] for each in notes},
+        {each["number"] for each in messages},
+    )
 
 
-ALL = ({"a", "b"}, {"a.md", "b.md"})
+ALL = ({"a", "b"}, {"a.md", "b.md"}, {1, 2})
 COLLECTIONS = ("kho", "kho-experiences", "kho-messages")
 READY = "These collections are ready: kho, kho-experiences, kho-messages\n"
 
@@ -71,8 +78,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_lost_embedded_index_is_rebuilt(data: Path) -> None:
     shutil.rmtree(data / "passages")
-    assert run_reindex(data) == {"indexed": 4, "unchanged": 1, "removed": 0}
-    assert run_reindex(data) == {"indexed": 0, "unchanged": 5, "removed": 0}
+    assert run_reindex(data) == {"indexed": 5, "unchanged": 1, "removed": 0}
+    assert run_reindex(data) == {"indexed": 0, "unchanged": 6, "removed": 0}
+    assert run_reindex(data, "--collection", "messages") == {"indexed": 0, "unchanged": 1, "removed": 0}
     assert run_reindex(data, "--anew", "--collection", "notes") == {"indexed": 2, "unchanged": 0, "removed": 0}
     with KhoServer(data) as server:
         assert search_all(server) == ALL
@@ -97,7 +105,7 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
     qdrant_only = run_reindex(data, "--collection", "agent-data", environment=environment)
     assert qdrant_only == {"indexed": 2, "unchanged": 1, "removed": 0}
     rest = run_reindex(data, environment=environment)
-    assert rest == {"indexed": 2, "unchanged": 3, "removed": 0}, "what is done is not done again"
+    assert rest == {"indexed": 3, "unchanged": 3, "removed": 0}, "what is done is not done again"
     with KhoServer(data, environment=environment) as server:
         assert search_all(server) == ALL
         content = {"mime_type": "text/plain", "body": FERNS}
@@ -108,10 +116,10 @@ def test_empty_cluster_is_refilled_and_orphans_are_removed(data: Path, tmp_path:
     empty.mkdir(mode=0o700)
     assert run_reindex(empty, "--tenant", "missing", environment=environment)["removed"] == 0
     assert qdrant.count(tenant="local")
-    assert run_reindex(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 6}
+    assert run_reindex(empty, environment=environment) == {"indexed": 0, "unchanged": 0, "removed": 7}
     assert qdrant.count(tenant="local") == 0
     # The cluster has lost what the server wrote itself, too.
-    assert run_reindex(data, environment=environment) == {"indexed": 5, "unchanged": 1, "removed": 0}
+    assert run_reindex(data, environment=environment) == {"indexed": 6, "unchanged": 1, "removed": 0}
 
 
 def test_unreachable_cluster_is_reported(tmp_path: Path, qdrant: QdrantServer) -> None:
@@ -142,6 +150,7 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
         "KHO_DOCUMENTS_TABLE": "acme-DocumentsTable",
         "KHO_KNOWLEDGE_TABLE": "acme-KnowledgeTable",
         "KHO_EXPERIENCES_TABLE": "acme-ExperiencesTable",
+        "KHO_MEMORY_TABLE": "acme-MemoryTable",
         "KHO_QDRANT_URL": qdrant.url,
         "KHO_QDRANT_COLLECTION": "acme",
         "KHO_QDRANT_KEY_SECRET": "acme/qdrant",
@@ -153,7 +162,7 @@ def test_deployed_index_is_rebuilt_from_the_stacks_tables(qdrant: QdrantServer) 
         tables = session.client("dynamodb", endpoint_url=url)
         for definition in load().tables:
             renamed = definition.name.replace("kho-", "acme-")
-            if renamed in settings.values():
+            if renamed in settings.values() and renamed not in tables.list_tables()["TableNames"]:
                 tables.create_table(TableName=renamed, **definition.creation)
         key = {"pk": "t#document#a", "sk": "document"}
         head = to_item(DocumentHead("a", "root", 3, 2, "text/plain", "{}", True, 0, 0))
