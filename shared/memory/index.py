@@ -97,7 +97,10 @@ def set_fields(conversations: Conversations, header: ConversationHeader) -> None
     """Set the subject and the expiry of a conversation's messages in the index."""
     expires_at = timestamps.optional_iso(header.expiry) or ""
     message_index().set_fields(
-        conversations.tenant_id, header.generation, subject=header.subject or "", expires_at=expires_at
+        conversations.tenant_id,
+        header.generation,
+        subject=keys.indexed_subject(header.subject or ""),
+        expires_at=expires_at,
     )
 
 
@@ -146,7 +149,7 @@ def indexed_message(header: ConversationHeader, item: Item, before: Iterable[Ite
         item["at"],
         item.get("name", ""),
         tuple(SpokenText(each["role"], each["content"], each.get("name", "")) for each in before),
-        header.subject or "",
+        keys.indexed_subject(header.subject or ""),
         timestamps.optional_iso(header.expiry) or "",
     )
 

@@ -77,6 +77,11 @@ def subject_hash(subject: str) -> str:
     return hashlib.sha256(subject.encode("utf-8")).hexdigest()[:32]
 
 
+def indexed_subject(subject: str) -> str:
+    """Return what the index has of a subject: files of the index may keep it for a time after an erasure."""
+    return subject_hash(subject) if subject else ""
+
+
 def subject(tenant_id: str, subject_hash: str) -> str:
     """Return the partition key of a subject."""
     return f"{tenant_id}#subject#{subject_hash}"

@@ -70,7 +70,8 @@ class MessageSearch:
     def __init__(self, conversations: Conversations, filter_: MessageFilter, limit: int, neighbours: int) -> None:
         self._conversations = conversations
         self._tenant_id = conversations.tenant_id
-        self._filter = filter_
+        self._subject = filter_.subject
+        self._filter = replace(filter_, subject=keys.indexed_subject(filter_.subject))
         self._limit = limit
         self._neighbours = neighbours
 
@@ -179,7 +180,7 @@ class MessageSearch:
     def _read(self, conversation_ids: Iterable[str], refs: Iterable[MessageRef]) -> dict[MessageRef, _Stored]:
         """Read those messages that exist and belong to the search."""
         visible = self._conversations.visible(set(conversation_ids))
-        subject = self._filter.subject
+        subject = self._subject
         headers = {each.generation: each for each in visible.values() if subject in ("", each.subject)}
         items = self._items(headers, refs)
         return {

@@ -400,11 +400,11 @@ def test_message_that_is_deleted_while_it_is_indexed_leaves_the_index(conversati
 def test_subject_and_expiry_that_change_reach_the_index(conversations: Conversations) -> None:
     say(conversations, "chat", "The ferns are dry.")
     run_indexer(conversations)
-    assert proposed(conversations, "ferns", subject="person:17") == {}
+    assert proposed(conversations, "ferns", subject=keys.indexed_subject("person:17")) == {}
     conversations.get_or_create("chat", "person:17")
     conversations.set_expiry("chat", timestamps.now() + 3600 * 1_000_000)
     run_indexer(conversations)
-    assert set(proposed(conversations, "ferns", subject="person:17")) == {1}
+    assert set(proposed(conversations, "ferns", subject=keys.indexed_subject("person:17"))) == {1}
     assert not [item for item in items(conversations) if item["sk"].startswith(keys.FIELDS)]
     conversations.set_expiry("chat", timestamps.now())
     run_indexer(conversations)
