@@ -48,8 +48,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         note = {"path": "ferns.md", "content": FERNS["body"]}
         server.call("research-agent/ingest_documents", collection="notes", documents=[note])
         until(lambda: server.call("agent-data/query_knowledge", query=QUESTION)["context"])
-        for number in range(40):
-            server.call("memory-server/memory/add_message", conversation_id="c", role="user", content=f"{number}" * 500)
+        for number in range(40):  # large, with almost nothing to embed
+            content = f"{number}{' ' * 900}"
+            server.call("memory-server/memory/add_message", conversation_id="c", role="user", content=content)
         until(lambda: not markers(data))
     # The engine keeps what it wrote last in a second file.
     with sqlite3.connect(data / "dynamodb.sqlite") as database:
