@@ -52,7 +52,7 @@ def test_functions_have_the_variables_that_they_declare() -> None:
     common = OF_ALL | {"KHO_KEY_CALLS_A_MINUTE", "KHO_LIMITS_TABLE", "KHO_TENANT_CALLS_A_MINUTE"}
     expected = {
         "discovery-health": OF_ALL,
-        "memory_server-add_message": common | {"KHO_MEMORY_TABLE"},
+        "memory_server-add_message": common | {"KHO_MEMORY_TABLE", "KHO_MESSAGE_INDEX", "KHO_QDRANT_URL"},
         "memory_server-get_context": common | {"KHO_MEMORY_TABLE", "KEEP_RECENT_MESSAGES"},
     }
     assert {name: set(load().functions[name].variables or ()) for name in expected} == expected

@@ -206,6 +206,7 @@ def test_bulk_work_may_invoke_only_its_own_embedding_function() -> None:
         "workers-index_documents",
         "workers-index_experiences",
         "workers-index_knowledge",
+        "workers-index_messages",
         "workers-ingest",
     }
     urgent = {name for name, invocable in embedding.items() if URGENT_FUNCTION in invocable}
