@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.knowledge.text_encoding import NotText
 from shared.platform.python_process import module_command
+from shared.platform.runtime import runtime
 
 if TYPE_CHECKING:
     from pypdf import PageObject
@@ -35,7 +36,7 @@ def text_of(content: bytes, seconds: int = MAX_SECONDS) -> str:
     # Isolated mode and another working directory, so that files in the folder are never imported as modules.
     command = [*module_command("shared.knowledge.pdf", isolated=True), str(seconds)]
     inherited = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
-    environment = {name: os.environ[name] for name in inherited if name in os.environ}
+    environment = {name: runtime.environment[name] for name in inherited if name in runtime.environment}
     try:
         process = subprocess.run(  # noqa: S603 - no outside input in the command
             command,

@@ -35,6 +35,8 @@ GOOD_VALUES: dict[str, Any] = {
     "new_parent_id": "root",
     "agent-data:content": {"body": "x"},
     "patch": {"content": {"body": "x"}},
+    "edits": [{"append": "x"}],
+    "expires_at": "2099-01-01T00:00:00Z",
 }
 
 

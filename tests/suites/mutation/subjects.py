@@ -45,6 +45,7 @@ MODULES: Final = (
     "shared/memory/message_history.py",
     "shared/memory/subjects.py",
     "shared/migrations/documents_1_bin_entries.py",
+    "shared/migrations/documents_2_word_items.py",
     "shared/migrations/runner.py",
     "shared/platform/public_address.py",
     "shared/rpc/caller.py",
