@@ -30,7 +30,7 @@ class FindDocuments(PageParams):
 @method(
     "agent-data/find_documents",
     role="reader",
-    example={"query": "fern", "limit": 10},
+    example={"query": "gui", "limit": 10},
     tool=McpTool(
         "Find documents",
         "reads",
