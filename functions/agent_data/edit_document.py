@@ -1,8 +1,10 @@
 """agent-data/edit_document: change parts of a document, or bring an earlier revision of it back."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+from pydantic.json_schema import SkipJsonSchema
 
 from agent_data.stores import unit_of_work
 from agent_data.writes import DocumentWriteParams
@@ -42,12 +44,12 @@ class EditParams(Params):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
-    append: Text | None = None
-    prepend: Text | None = None
-    replace: ReplaceParams | None = None
-    section: SectionParams | None = None
-    metadata: Annotated[OpenObject, Field(min_length=1)] | None = None
-    restore_revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
+    append: Text | SkipJsonSchema[None] = None
+    prepend: Text | SkipJsonSchema[None] = None
+    replace: ReplaceParams | SkipJsonSchema[None] = None
+    section: SectionParams | SkipJsonSchema[None] = None
+    metadata: Annotated[OpenObject, Field(min_length=1)] | SkipJsonSchema[None] = None
+    restore_revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | SkipJsonSchema[None] = None
 
     @model_validator(mode="after")
     def _one(self) -> "EditParams":
@@ -68,6 +70,9 @@ class EditParams(Params):
         )
 
 
+_RESTORED_ALONE: Final[JsonDict] = {"not": {"minItems": 2, "contains": {"required": ["restore_revision"]}}}
+
+
 def _restored_alone(edits: list[EditParams]) -> list[EditParams]:
     if len(edits) > 1 and any(each.restore_revision is not None for each in edits):
         raise ValueError("should have restore_revision alone, without another edit")
@@ -77,7 +82,11 @@ def _restored_alone(edits: list[EditParams]) -> list[EditParams]:
 class EditDocument(DocumentWriteParams):
     """The document, and its edits in order. All of them apply, or none."""
 
-    edits: Annotated[list[EditParams], Field(min_length=1, max_length=50), AfterValidator(_restored_alone)]
+    edits: Annotated[
+        list[EditParams],
+        Field(min_length=1, max_length=50, json_schema_extra=_RESTORED_ALONE),
+        AfterValidator(_restored_alone),
+    ]
     last_known_revision: Annotated[int, Field(ge=1, le=2**53), WHOLE] | None = None
 
 

@@ -1,6 +1,5 @@
 """The data types of conversations in requests and results."""
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -18,13 +17,7 @@ def _within_content_bytes(text: str) -> str:
     return text
 
 
-def _without_spaces(text: str) -> str:
-    if not _PRINTED.fullmatch(text):
-        raise ValueError("should be without spaces and control characters")
-    return text
-
-
-_PRINTED: Final = re.compile(r"[^\s\ufeff\x00-\x1f\x7f-\x9f]+")
+_PRINTED: Final = worded(r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", "without spaces and control characters")
 Role = Literal["user", "assistant", "system"]
 Language = Literal["vi", "en"]
 Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), AfterValidator(_within_content_bytes)]
@@ -34,12 +27,12 @@ ConversationId = Annotated[
     Field(
         min_length=1,
         max_length=200,
-        pattern=worded(r"^[^\s\ufeff\x00-\x1f\x7f-\x9f]+$", "without spaces and control characters"),
+        pattern=_PRINTED,
         examples=["chat_xxx"],
     ),
 ]
 Speaker = Annotated[str, Field(min_length=1, max_length=100, examples=["Lan"])]
-Subject = Annotated[str, Field(min_length=1, max_length=200, examples=["person:17"]), AfterValidator(_without_spaces)]
+Subject = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTED, examples=["person:17"])]
 MessageId = Annotated[str, Field(min_length=1, max_length=100)]
 
 

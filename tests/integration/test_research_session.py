@@ -39,7 +39,7 @@ class Backend:
                 return ACCEPTED
             case "get_ingestion":
                 return ACCEPTED | COUNTS | {"status": "running", "processed": 0, "total": 1, "failed": []}
-            case "manage_collections":
+            case "list_documents":
                 return {"documents": []}
         self.requests.append([each["path"] for each in params["documents"]])
         if len(self.requests) == 2:
