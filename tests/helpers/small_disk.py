@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FileSystem = Literal["tmpfs", "ext4"]
-_SIZE: Final = "300M"
+_SIZE: Final = "400M"
 _BLOCKS: Final = (1 << 20, 512)
 
 
@@ -24,7 +24,7 @@ def mountable() -> list[FileSystem]:
 
 @contextmanager
 def mounted(kind: FileSystem, folder: Path) -> Iterator[Path]:
-    """Mount a new file system of 300 MB below `folder`."""
+    """Mount a new file system of 400 MB below `folder`."""
     disk = folder / kind
     disk.mkdir()
     if kind == "tmpfs":
