@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from shared.aws.dynamodb import Item
 
 ROUNDS: Final = sized(2, full=20)
-DOCUMENTS: Final = sized(200, full=100_000)
-LARGE: Final = sized(40_000, full=1_990_000)
+DOCUMENTS: Final = sized(50, full=100_000)
+LARGE: Final = sized(12_000, full=1_990_000)
 INDEXED: Final = sized(5, full=200)
 _BATCH, _WRITERS = 25, 16
 WORDS: Final = ("garden", "guide", "soil", "fern", "moss", "report", "plan", "note", "list", "water")
