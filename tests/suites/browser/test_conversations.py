@@ -205,6 +205,8 @@ def test_text_that_is_typed_while_a_message_is_sent_stays(console: ConsolePage, 
 def test_a_button_leads_to_what_the_model_gets_in_a_narrow_window(console: ConsolePage, chat: str) -> None:
     page = console.open(f"conversations/{chat}")
     console.set_width(390)
+    expect(page.locator(".message")).to_have_count(12)
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)  # what is read later would push the heading away
     page.get_by_role("button", name="What the model gets").click()
     heading = page.get_by_role("heading", name="What the model gets")
     expect(heading).to_be_focused()
