@@ -209,7 +209,7 @@ def test_another_writer_in_between(agent: DocumentAgent) -> None:
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("size", [(10, sized(3, full=1000)), (sized(100, full=1900), sized(2, full=25))])
+@pytest.mark.parametrize("size", [(10, sized(3, full=1000)), (sized(100, full=1900), sized(2, full=5))])
 @pytest.mark.parametrize("processes", [1, 8])
 def test_concurrent_appends_are_all_kept(
     agent: DocumentAgent,
