@@ -1,10 +1,9 @@
 """agent-data/edit_document: change parts of a document, or bring an earlier revision of it back."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
-from pydantic.json_schema import SkipJsonSchema
 
 from agent_data.stores import unit_of_work
 from agent_data.writes import DocumentWriteParams
@@ -39,17 +38,23 @@ class SectionParams(Params):
     body: str
 
 
+def _one_without_null(schema: dict[str, Any]) -> None:
+    for name, each in schema["properties"].items():
+        schema["properties"][name] = each["anyOf"][0]
+    schema |= {"minProperties": 1, "maxProperties": 1}
+
+
 class EditParams(Params):
     """Exactly one of these."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    model_config = ConfigDict(json_schema_extra=_one_without_null)
 
-    append: Text | SkipJsonSchema[None] = None
-    prepend: Text | SkipJsonSchema[None] = None
-    replace: ReplaceParams | SkipJsonSchema[None] = None
-    section: SectionParams | SkipJsonSchema[None] = None
-    metadata: Annotated[OpenObject, Field(min_length=1)] | SkipJsonSchema[None] = None
-    restore_revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | SkipJsonSchema[None] = None
+    append: Text | None = None
+    prepend: Text | None = None
+    replace: ReplaceParams | None = None
+    section: SectionParams | None = None
+    metadata: Annotated[OpenObject, Field(min_length=1)] | None = None
+    restore_revision: Annotated[int, Field(ge=1, le=999_999_999_999), WHOLE] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "EditParams":
